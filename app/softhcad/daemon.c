@@ -2,6 +2,7 @@
 /* Starts a daemon from a configuration, runs it, stops it. Control thread. */
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -84,6 +85,26 @@ bool daemon_is_running(const char *socket_path)
 	return connected;
 }
 
+/* The lcores have been launched: they tell the IDs of their threads now, or in a moment. */
+static int start_watchdog(struct daemon *d)
+{
+	unsigned n = 0;
+
+	d->watched[n++] = (struct watched){
+		.name = "the control thread", .thread = gettid(), .turns = &d->turns};
+	for (unsigned i = 0; i < d->lcores.count; i++) {
+		struct lcore_loop *l = &d->lcores.loops[i];
+		struct watched *w = &d->watched[n++];
+		int tid;
+
+		while (!(tid = __atomic_load_n(&l->tid, __ATOMIC_RELAXED)))
+			sched_yield();
+		*w = (struct watched){.thread = tid, .turns = &l->rounds};
+		snprintf(w->name, sizeof(w->name), "the lcore on CPU %u", l->cpu);
+	}
+	return watchdog_start(d->watched, n);
+}
+
 int daemon_start(struct daemon *d, const struct config_cpus *cpus)
 {
 	int ret;
@@ -109,6 +130,8 @@ int daemon_start(struct daemon *d, const struct config_cpus *cpus)
 		ret = telemetry_start(d); /* at once: whoever finds the socket will query it */
 	if (!ret)
 		ret = cm_start(d);
+	if (!ret)
+		ret = start_watchdog(d);
 	if (ret)
 		daemon_stop(d);
 	return ret;
@@ -117,6 +140,7 @@ int daemon_start(struct daemon *d, const struct config_cpus *cpus)
 /* Clients first: modules must release their queue pairs, which only running lcores can do. */
 void daemon_stop(struct daemon *d)
 {
+	watchdog_stop();
 	cm_thread_stop(d->cm); /* first: telemetry may be waiting for it, and it for us */
 	telemetry_stop();
 	if (d->shown)
@@ -191,6 +215,7 @@ void daemon_run(struct daemon *d, const volatile int *stop_requested)
 	unsigned quick = 0;
 
 	while (!*stop_requested) {
+		__atomic_store_n(&d->turns, d->turns + 1, __ATOMIC_RELAXED);
 		poll(&control, 1, network || quick ? POLL_MS : POLL_QUIET_MS);
 		pthread_mutex_lock(&d->lock);
 		if (take_turn(d) > 0)

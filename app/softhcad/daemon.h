@@ -12,6 +12,7 @@
 #include "device.h"
 #include "lcores.h"
 #include "pools.h"
+#include "watchdog.h"
 
 struct daemon {
 	struct config config;
@@ -20,6 +21,8 @@ struct daemon {
 	struct pools pools;
 	struct device devices[HCA_MAX];
 	unsigned device_count;
+	uint64_t turns; /* of the control thread; atomic, for the watchdog */
+	struct watched watched[WATCHDOG_THREADS_MAX];
 	bool shown; /* sysfs_tree_make() was called */
 	struct shares *shares;
 	struct control *control;

@@ -248,6 +248,7 @@ int lcore_loop_run(void *loop)
 	/* EAL's hand-over, and the one back, are as good; a race detector does not see into EAL. */
 	while (__atomic_load_n(&l->handed, __ATOMIC_ACQUIRE) != LOOP_READY)
 		rte_pause();
+	__atomic_store_n(&l->tid, rte_gettid(), __ATOMIC_RELAXED);
 	rte_rcu_qsbr_thread_register(l->rcu, l->thread);
 	rte_rcu_qsbr_thread_online(l->rcu, l->thread);
 	l->now_ns = clock_now_ns(l->clock);

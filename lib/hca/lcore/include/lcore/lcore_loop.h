@@ -34,6 +34,7 @@ struct lcore_loop {
 	const struct clock *clock;
 	struct rte_rcu_qsbr *rcu;
 	const uint32_t *stop; /* atomic: not 0 ends the loop */
+	int tid;	      /* the kernel's number of its thread; atomic; 0: not running yet */
 	uint32_t handed;      /* atomic; the loop owns this struct from LOOP_READY to LOOP_ENDED */
 
 	struct placed_stage stages[LOOP_STAGES_MAX];

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The watchdog (watchdog.h). A thread writes its stack itself, in the handler of a signal that nothing
+ * else uses. One that waits in the kernel without taking signals does so later, or never; the log has
+ * where it waits.
+ */
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/log.h"
+#include "notify.h"
+#include "watchdog.h"
+
+enum { FRAMES_MAX = 64, FACT_BYTES = 96 };
+
+static struct {
+	struct watched *threads;
+	unsigned count;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t stopping;
+	bool running, stop; /* under the lock */
+} dog = {.lock = PTHREAD_MUTEX_INITIALIZER, .stopping = PTHREAD_COND_INITIALIZER};
+
+static int stack_signal(void)
+{
+	return SIGRTMIN + 7;
+}
+
+/* Async-signal-safe once backtrace() has been called before. */
+static void write_stack(int number)
+{
+	void *frames[FRAMES_MAX];
+	int saved = errno;
+
+	backtrace_symbols_fd(frames, backtrace(frames, FRAMES_MAX), STDERR_FILENO);
+	errno = saved;
+}
+
+static void catch_stack_signal(void)
+{
+	struct sigaction action = {.sa_handler = write_stack, .sa_flags = SA_RESTART};
+	void *frame[1];
+
+	backtrace(frame, 1); /* loads libgcc_s, which the handler must not */
+	sigaction(stack_signal(), &action, NULL);
+}
+
+/* The first line of /proc/self/task/THREAD/NAME; "?" if it cannot be read. */
+static const char *fact(pid_t thread, const char *name, char text[FACT_BYTES])
+{
+	char path[64];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/%s", (int)thread, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, FACT_BYTES - 1);
+		close(fd);
+	}
+	if (n <= 0)
+		return "?";
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return text;
+}
+
+static void report(const struct watched *w)
+{
+	char where[FACT_BYTES], call[FACT_BYTES];
+
+	LOG(ERR,
+	    "%s (thread %d) has stood still for %u ms; system call: %s; waits in: %s; its stack:",
+	    w->name, (int)w->thread, WATCHDOG_LOOKS * WATCHDOG_LOOK_MS,
+	    fact(w->thread, "syscall", call), fact(w->thread, "wchan", where));
+	tgkill(getpid(), w->thread, stack_signal());
+}
+
+bool watched_look(struct watched *w)
+{
+	uint64_t turns = __atomic_load_n(w->turns, __ATOMIC_RELAXED);
+
+	if (turns != w->seen) {
+		if (w->looks > WATCHDOG_LOOKS)
+			LOG(NOTICE, "%s goes on after %u ms", w->name, w->looks * WATCHDOG_LOOK_MS);
+		w->seen = turns;
+		w->looks = 0;
+	}
+	if (w->looks++ == WATCHDOG_LOOKS)
+		report(w);
+	return w->looks > WATCHDOG_LOOKS;
+}
+
+/* With the lock held. False: it is time to stop. */
+static bool sleep_a_while(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += WATCHDOG_LOOK_MS * 1000000l;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	if (!dog.stop)
+		pthread_cond_timedwait(&dog.stopping, &dog.lock, &until);
+	return !dog.stop;
+}
+
+static void *watch(void *arg)
+{
+	const bool fed = secure_getenv("WATCHDOG_USEC") != NULL;
+
+	pthread_mutex_lock(&dog.lock);
+	while (sleep_a_while()) {
+		unsigned still = 0;
+
+		for (unsigned i = 0; i < dog.count; i++)
+			still += watched_look(&dog.threads[i]);
+		if (fed && !still)
+			notify_service("WATCHDOG=1");
+	}
+	pthread_mutex_unlock(&dog.lock);
+	return NULL;
+}
+
+int watchdog_start(struct watched *threads, unsigned count)
+{
+	sigset_t all, before;
+	int ret;
+
+	catch_stack_signal();
+	dog.threads = threads;
+	dog.count = count;
+	dog.stop = false;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&dog.thread, NULL, watch, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	dog.running = ret == 0;
+	if (dog.running)
+		pthread_setname_np(dog.thread, "softhca-watch");
+	return -ret;
+}
+
+void watchdog_stop(void)
+{
+	if (!dog.running)
+		return;
+	pthread_mutex_lock(&dog.lock);
+	dog.stop = true;
+	pthread_cond_signal(&dog.stopping);
+	pthread_mutex_unlock(&dog.lock);
+	pthread_join(dog.thread, NULL);
+	dog.running = false;
+}

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# An lcore of a daemon stands still, because a debugger has stopped it: the watchdog says so, with its
+# stack as soon as it can be had, and does not feed the service manager's watchdog meanwhile.
+. "$(dirname "$0")/lib.sh"
+need_command python3
+HERE=$(dirname "$0")/watchdog
+
+start manager "$HERE/manager" "$SCRATCH/notify"
+wait_for 10 test -S "$SCRATCH/notify"
+export NOTIFY_SOCKET=$SCRATCH/notify WATCHDOG_USEC=30000000
+daemon dog
+daemon=$started
+fed() { grep -c WATCHDOG=1 "$SCRATCH/manager.log"; }
+fed_more_than() { [ "$(fed)" -gt "$1" ]; }
+check 'says that it is ready' wait_for 10 grep -qx READY=1 "$SCRATCH/manager.log"
+check 'feeds the watchdog of the service manager' wait_for 10 fed_more_than 1
+
+start stopper "$HERE/stop_thread" "$daemon" worker
+stopper=$started
+wait_for 10 grep -q . "$SCRATCH/stopper.log"
+grep -q stopped "$SCRATCH/stopper.log" || skip "may not stop a thread: $(cat "$SCRATCH/stopper.log")"
+check 'tells who stands still' wait_for 20 grep -qE 'the lcore on CPU [0-9]+ .* has stood still' \
+	"$SCRATCH/dog.log"
+before=$(fed)
+sleep 3
+check 'and does not feed meanwhile' [ "$(fed)" = "$before" ]
+kill "$stopper"
+check 'tells that it goes on' wait_for 10 grep -qE 'the lcore on CPU [0-9]+ goes on' "$SCRATCH/dog.log"
+check 'and where it stood' grep -q 'softhcad(+0x' "$SCRATCH/dog.log"
+check 'feeds again' wait_for 10 fed_more_than "$before"
+check 'has noticed nobody else' [ "$(grep -c 'has stood still' "$SCRATCH/dog.log")" = 1 ]
+check 'stops' stop "$daemon"
+check 'and says so' grep -qx STOPPING=1 "$SCRATCH/manager.log"
+finish
