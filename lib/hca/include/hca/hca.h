@@ -38,7 +38,8 @@ struct hca_config {
 	struct wire_path
 		gids[GID_TABLE_MAX]; /* by GID index: source MAC, source IP, VLAN of that address */
 	unsigned gid_count;
-	struct peer_list admitted; /* who may send datagrams; connections are the caller's to refuse */
+	struct peer_list
+		admitted; /* who may send datagrams; connections are the caller's to refuse */
 };
 
 struct hca {
