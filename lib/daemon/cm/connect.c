@@ -222,7 +222,7 @@ static void first_req(struct cm *cm, uint64_t now, const struct cm_path *path,
 	uint16_t reason = CM_REJ_INVALID_SERVICE_ID;
 	struct cm_connection *c;
 
-	if (!cm_room_for_stranger(cm))
+	if (!cm_room_for_stranger(cm, path))
 		return;
 	c = cm_connection_new(cm, path, NULL);
 	if (!c) {

@@ -96,6 +96,8 @@ void cm_step(struct cm_connection *c, enum cm_state next)
 
 	MACHINE_STEP(cm_machine, c->state, next);
 	cm->unanswered += more;
+	if (more)
+		cm->unanswered_of[cm_source(cm, &c->path)] += more;
 	ASSERT(!c->share || more != 1);
 	if (c->share && more)
 		share_give(c->share, SHARE_cm_requests, 1);
@@ -157,12 +159,17 @@ bool cm_ask_owner(struct cm_connection *c, const struct cm_message *m, uint16_t 
 	return true;
 }
 
-bool cm_room_for_stranger(struct cm *cm)
+bool cm_room_for_stranger(struct cm *cm, const struct cm_path *path)
 {
-	if (cm->unanswered < cm->unanswered_most && cm->connections < cm->strangers_most)
-		return true;
-	cm->counters.dropped_full++;
-	return false;
+	if (cm->unanswered >= cm->unanswered_most || cm->connections >= cm->strangers_most) {
+		cm->counters.dropped_full++;
+		return false;
+	}
+	if (cm->unanswered_of[cm_source(cm, path)] >= cm->of_source_most) {
+		cm->counters.dropped_source++;
+		return false;
+	}
+	return true;
 }
 
 void cm_connection_info(const struct cm_connection *c, struct cm_connection_info *out)

@@ -25,6 +25,7 @@ enum {
 	CM_REJECT_REPEATS = 3,	  /* of a REJ that the peer has no reason to request again */
 	CM_CONNECTIONS = 65536,
 	CM_UNANSWERED = 1024,
+	CM_SOURCES = 1024,	 /* by which strangers are told apart: hashes of their addresses */
 	CM_PLACE_BITS_MOST = 24, /* communication IDs have 8 random bits at least */
 	CM_HOP_LIMIT = 64,
 	CM_EXPIRED_MOST = 1024, /* in one call of cm_expire(), while received messages wait */
@@ -105,7 +106,8 @@ struct cm {
 	struct cm_connection *abandoned; /* answered by an owner that does not keep it: to be
 					    released once its handler has returned */
 	uint32_t connections, orphans, unanswered, kept;
-	uint32_t unanswered_most, strangers_most, kept_most;
+	uint32_t unanswered_of[CM_SOURCES]; /* by cm_source() */
+	uint32_t unanswered_most, of_source_most, strangers_most, kept_most;
 	uint8_t response_timeout, retries;
 	struct cm_counters counters;
 };
@@ -147,8 +149,8 @@ void cm_send_to(struct cm *cm, const struct cm_path *path, const struct cm_messa
  * unchanged and *reason says why. True: c is handled, and may be freed; nothing may follow.
  */
 bool cm_ask_owner(struct cm_connection *c, const struct cm_message *m, uint16_t *reason);
-/* May a peer's request create a connection now? A refusal is counted. */
-bool cm_room_for_stranger(struct cm *cm);
+/* May a request from there create a connection now? A refusal is counted. */
+bool cm_room_for_stranger(struct cm *cm, const struct cm_path *path);
 /* Its owner has released it. */
 void cm_orphan(struct cm_connection *c);
 /* Frees c if it is over and has no owner. */

@@ -27,6 +27,7 @@ struct cm *cm_create(const struct cm_ops *ops, void *ctx, const struct cm_limits
 	cm->ops = ops;
 	cm->ctx = ctx;
 	cm->unanswered_most = l->unanswered ? l->unanswered : CM_UNANSWERED;
+	cm->of_source_most = l->of_source ? l->of_source : (cm->unanswered_most + 15) / 16;
 	cm->strangers_most = most - most / 8;
 	cm->kept_most = most / 4;
 	cm->response_timeout = l->response_timeout ? l->response_timeout : CM_RESPONSE_TIMEOUT;

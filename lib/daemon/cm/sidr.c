@@ -84,7 +84,7 @@ static void first_sidr_req(struct cm *cm, uint64_t now, const struct cm_path *pa
 	struct cm_connection *c;
 	struct cm_message answer;
 
-	if (!cm_room_for_stranger(cm))
+	if (!cm_room_for_stranger(cm, path))
 		return;
 	c = cm_connection_new(cm, path, NULL);
 	if (!c) {

@@ -135,6 +135,11 @@ static uint64_t hash_of(const struct cm *cm, uint32_t number, uint64_t guid,
 	return mix(hash, cm->seed[0]);
 }
 
+unsigned int cm_source(const struct cm *cm, const struct cm_path *path)
+{
+	return hash_of(cm, 0, 0, path, false) % CM_SOURCES;
+}
+
 static void chain(struct cm_node **bucket, struct cm_node *n)
 {
 	n->next = *bucket;

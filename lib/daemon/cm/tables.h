@@ -19,6 +19,8 @@ struct cm_connection *cm_remote_find(const struct cm *cm, uint32_t id, uint64_t 
 				     const struct cm_path *path, bool sidr);
 struct cm_connection *cm_qpn_find(const struct cm *cm, uint32_t qpn, uint64_t guid,
 				  const struct cm_path *path);
+/* A number below CM_SOURCES for the path's other end. */
+unsigned int cm_source(const struct cm *cm, const struct cm_path *path);
 /* A no-op if n is not in it. */
 void cm_hash_remove(struct cm_hash *h, struct cm_node *n);
 void cm_hash_destroy(struct cm_hash *h);

@@ -47,9 +47,9 @@ TEST(flood__of_reqs_is_bounded_and_counted)
 		m = a_req(i, 0x10000 + i);
 		deliver(&server, &m);
 	}
-	assert_int_equal(server.requests, 1 + 1024);
-	assert_int_equal(connections_of(&server), 1 + 1024);
-	assert_int_equal(cm_counters(server.cm)->dropped_full, 5000 - 1024);
+	assert_int_equal(server.requests, 1 + 64);
+	assert_int_equal(connections_of(&server), 1 + 64);
+	assert_int_equal(cm_counters(server.cm)->dropped_source, 5000 - 64);
 	sent_nothing(&server);
 	check_state(s, "ESTABLISHED");
 	cm_send_dreq(c, now, NULL, 0); /* the established one continues undisturbed */
@@ -59,14 +59,32 @@ TEST(flood__of_reqs_is_bounded_and_counted)
 	take(&server, CM_REJ);
 	m = a_req(6000, 0x20000);
 	deliver(&server, &m);
-	assert_int_equal(server.requests, 1 + 1024 + 1);
+	assert_int_equal(server.requests, 1 + 64 + 1);
+}
+
+/* Each address floods: it has its part, until all is taken. */
+TEST(flood__of_one_source_leaves_others_their_part)
+{
+	struct cm_message m;
+	uint32_t id = 1;
+
+	for (uint8_t last = 1; last <= 17; last++) {
+		client.gid[15] = last;
+		for (unsigned int i = 0; i < 100; i++, id++) {
+			m = a_req(id, 0x10000 + id);
+			deliver(&server, &m);
+		}
+		assert_int_equal(server.requests, last < 16 ? last * 64u : 1024);
+	}
+	assert_int_equal(cm_counters(server.cm)->dropped_source, 15 * 36);
+	assert_int_equal(cm_counters(server.cm)->dropped_full, 36 + 100);
 }
 
 TEST(flood__of_sidr_reqs_counts_with_them)
 {
 	struct cm_message m = {.type = CM_SIDR_REQ};
 
-	restart(&(struct cm_limits){.unanswered = 3});
+	restart(&(struct cm_limits){.unanswered = 3, .of_source = 3});
 	for (uint32_t i = 1; i <= 2; i++) {
 		m.sidr_req.request_id = i;
 		deliver(&server, &m);
@@ -347,7 +365,7 @@ TEST(hash__finds_each_of_many)
 	enum { N = 3000 };
 	static struct cm_connection *c[N];
 
-	restart(&(struct cm_limits){.unanswered = N});
+	restart(&(struct cm_limits){.unanswered = N, .of_source = N});
 	for (uint32_t i = 0; i < N; i++) {
 		struct cm_message m = a_req(1 + i, 2 + i);
 

@@ -85,6 +85,8 @@ struct cm_limits {
 					and the like; 0: 65536 */
 	uint32_t unanswered;	  /* received REQs and SIDR_REQs not answered yet; further ones are
 					dropped, their senders repeat them; 0: 1024 */
+	uint32_t of_source;	  /* of these, from addresses that share one of 1024 secret
+					hashes; 0: a sixteenth */
 	uint8_t response_timeout; /* promised in our REQs: 4.096 us * 2^n; 0: 20 (4.3 s) */
 	uint8_t retries;	  /* of unanswered messages, at most 15; 0: 15 */
 };
