@@ -21,13 +21,6 @@ static int source_to(void *ctx, const uint8_t dgid[16])
 	return port_source(v->port, dgid);
 }
 
-static bool would_ask(void *ctx, const uint8_t dgid[16])
-{
-	struct device *v = ctx;
-
-	return port_would_ask(v->port, dgid);
-}
-
 static bool gives_credits(void *ctx, unsigned int device, uint32_t user, uint32_t qpn)
 {
 	const struct daemon *d = ctx;
@@ -92,7 +85,6 @@ int cm_start(struct daemon *d)
 	for (unsigned i = 0; i < d->device_count; i++) {
 		device_describe(&d->devices[i], &devices[i].control);
 		devices[i].source = source_to;
-		devices[i].would_ask = would_ask;
 	}
 	rc = cm_thread_start(&c, &cm);
 	if (!rc) {

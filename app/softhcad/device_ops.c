@@ -45,6 +45,13 @@ static int answer_resolve(void *ctx, const uint8_t dgid[16], uint8_t mac[6])
 	return port_resolve(v->port, dgid, mac);
 }
 
+static bool answer_would_ask(void *ctx, const uint8_t dgid[16])
+{
+	struct device *v = ctx;
+
+	return port_would_ask(v->port, dgid);
+}
+
 static int answer_join(void *ctx, const uint8_t mgid[16])
 {
 	struct device *v = ctx;
@@ -80,6 +87,7 @@ void device_describe(struct device *v, struct control_device *out)
 				       .ops = {.port = answer_port,
 					       .gid = answer_gid,
 					       .resolve = answer_resolve,
+					       .would_ask = answer_would_ask,
 					       .vlan = answer_vlan,
 					       .join = answer_join,
 					       .leave = answer_leave,

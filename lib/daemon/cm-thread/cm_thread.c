@@ -108,10 +108,11 @@ static int resolve_mac(void *ctx, const uint8_t dgid[16], uint8_t mac[6])
 static bool would_ask(void *ctx, const uint8_t dgid[16])
 {
 	struct end *e = ctx;
+	const struct control_device *c = &e->device.control;
 	bool yes;
 
 	pthread_mutex_lock(e->thread->config.lock);
-	yes = e->device.would_ask(e->device.control.ctx, dgid);
+	yes = c->ops.would_ask && c->ops.would_ask(c->ctx, dgid);
 	pthread_mutex_unlock(e->thread->config.lock);
 	return yes;
 }
@@ -202,6 +203,7 @@ static struct cm_service *make_service(struct cm_thread *t)
 						.gid = gid_of,
 						.source = source_to,
 						.resolve = resolve,
+						.would_ask = would_ask,
 						.send = send_mad,
 						.gives_credits = gives_credits,
 						.peer_gives_no_credits = peer_gives_no_credits};

@@ -492,6 +492,7 @@ static void let_time_pass(struct control *c)
 	if (now - c->second_ns >= NS_IN_S) {
 		c->second_ns = now;
 		share_refill(c->shares, SHARE_log_lines);
+		share_refill(c->shares, SHARE_neighbours);
 	}
 	if (now >= c->silent_ns) {
 		c->silent_ns = now + NS_IN_S / 10;

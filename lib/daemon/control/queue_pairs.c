@@ -152,9 +152,10 @@ int run_query_qp(struct call *call)
 
 /* Our side of a path, and with a destination the next hop. 0, -EINVAL (no such GID), -EAGAIN,
  * -EHOSTUNREACH, -EACCES. */
-static int find_path(const struct device *d, uint32_t gid_index, const uint8_t *dgid,
+static int find_path(struct client *client, uint32_t gid_index, const uint8_t *dgid,
 		     struct ceu_path *path)
 {
+	const struct device *d = client->device;
 	struct control_port_reply port = {0};
 	uint16_t tci = d->config.ops.vlan ? d->config.ops.vlan(d->config.ctx) : 0;
 
@@ -164,7 +165,12 @@ static int find_path(const struct device *d, uint32_t gid_index, const uint8_t *
 	memcpy(path->src_mac, port.mac, 6);
 	path->has_vlan = tci != 0;
 	path->vlan_tci = tci;
-	return dgid ? d->config.ops.resolve(d->config.ctx, dgid, path->dst_mac) : 0;
+	if (!dgid)
+		return 0;
+	if (d->config.ops.would_ask && d->config.ops.would_ask(d->config.ctx, dgid) &&
+	    share_use(&client->shares, SHARE_neighbours, 1))
+		return -EAGAIN;
+	return d->config.ops.resolve(d->config.ctx, dgid, path->dst_mac);
 }
 
 /* Controlled Q_Keys (IBTA volume 1, 3.5.3) are for privileged software. */
@@ -196,9 +202,9 @@ int run_modify_qp(struct call *call)
 	if (op == CEU_BAD_TRANSITION)
 		return -EINVAL;
 	if (in->mask & QP_ATTR_AV)
-		rc = find_path(d, in->gid_index, in->dgid, &modify.path);
+		rc = find_path(call->client, in->gid_index, in->dgid, &modify.path);
 	else if (op == CEU_RST2INIT) /* a port without addresses may get some later */
-		(void)find_path(d, 0, NULL, &modify.path);
+		(void)find_path(call->client, 0, NULL, &modify.path);
 	if (rc)
 		return rc;
 	/* Refused for its state means that it does not exist for the service, or that the QP failed
@@ -213,7 +219,7 @@ int run_resolve(struct call *call)
 	const struct control_resolve *in = call->body;
 	struct control_resolve_reply *out = call->reply;
 	struct ceu_path path = {0};
-	int rc = find_path(call->client->device, in->gid_index, in->dgid, &path);
+	int rc = find_path(call->client, in->gid_index, in->dgid, &path);
 
 	memcpy(out->mac, path.dst_mac, sizeof(out->mac));
 	return rc;

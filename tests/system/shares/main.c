@@ -307,6 +307,30 @@ static unsigned int attack_attach(void)
 	return n;
 }
 
+/* Of neighbours who do not exist, each asked for by a connection that does not wait for the answer. */
+static unsigned int attack_resolve(void)
+{
+	struct control_hello_reply hello;
+	struct {
+		struct control_header header;
+		struct control_resolve body;
+	} m = {{.type = CONTROL_RESOLVE, .length = sizeof(m.body)},
+	       {.gid_index = 2, .dgid = {0xfd, 0x77}}};
+	unsigned int n = 0;
+
+	for (; n < 400; n++) {
+		int fd = open_once(&hello);
+
+		if (fd < 0)
+			break;
+		m.body.dgid[13] = (uint8_t)getuid();
+		m.body.dgid[14] = (uint8_t)(n >> 8);
+		m.body.dgid[15] = (uint8_t)n;
+		raw_send(fd, &m, sizeof(m), NULL, 0);
+	}
+	return n;
+}
+
 /* ---- the connection manager ---- */
 
 static int channel(void)
@@ -518,13 +542,13 @@ static const struct {
 } attacks[] = {
 	{"connect", attack_connect},
 
-	{"requests", attack_requests},	     {"log", attack_log},
-	{"linger", attack_linger},	     {"map", attack_map},
-	{"register", attack_register},	     {"scatter", attack_scatter},
-	{"objects", attack_objects},	     {"attach", attack_attach},
-	{"cm_channels", attack_cm_channels}, {"cm_ids", attack_cm_ids},
-	{"cm_ports", attack_cm_ports},	     {"cm_events", attack_cm_events},
-	{"cm_requests", attack_cm_requests},
+	{"requests", attack_requests},	 {"log", attack_log},
+	{"linger", attack_linger},	 {"map", attack_map},
+	{"register", attack_register},	 {"scatter", attack_scatter},
+	{"objects", attack_objects},	 {"attach", attack_attach},
+	{"resolve", attack_resolve},	 {"cm_channels", attack_cm_channels},
+	{"cm_ids", attack_cm_ids},	 {"cm_ports", attack_cm_ports},
+	{"cm_events", attack_cm_events}, {"cm_requests", attack_cm_requests},
 };
 
 int main(int argc, char **argv)

@@ -187,13 +187,14 @@ static int connect_not_at_all(void *ctx)
 
 static int start_with(int (*connect_to)(void *ctx), struct cm_thread **t)
 {
-	const struct cm_thread_device device = {
-		.control = {.name = "hca0",
-			    .guid = 0x1234,
-			    .ops = {.port = port, .gid = gid, .resolve = resolve},
-			    .ctx = &fake},
-		.source = source,
-		.would_ask = would_ask};
+	const struct cm_thread_device device = {.control = {.name = "hca0",
+							    .guid = 0x1234,
+							    .ops = {.port = port,
+								    .gid = gid,
+								    .resolve = resolve,
+								    .would_ask = would_ask},
+							    .ctx = &fake},
+						.source = source};
 	const struct cm_thread_config config = {
 		.lock = &daemon_lock, .devices = &device, .device_count = 1, .connect = connect_to};
 

@@ -162,6 +162,14 @@ static int port_resolve_(void *ctx, const uint8_t dgid[16], uint8_t out[6])
 	return f->resolve_result;
 }
 
+static bool port_would_ask_(void *ctx, const uint8_t dgid[16])
+{
+	const struct fixture *f = ctx;
+
+	(void)dgid;
+	return __atomic_load_n(&f->would_ask, __ATOMIC_RELAXED);
+}
+
 static int port_join_(void *ctx, const uint8_t mgid[16])
 {
 	struct fixture *f = ctx;
@@ -237,6 +245,7 @@ void fixture_start(struct fixture *f, const struct fixture_total *totals, bool p
 	device.ops = (struct control_port_ops){.port = port_reply,
 					       .gid = port_gid,
 					       .resolve = port_resolve_,
+					       .would_ask = port_would_ask_,
 					       .join = port_join_,
 					       .leave = port_leave_,
 					       .attribute = port_attribute};
@@ -268,6 +277,7 @@ void fixture_kill_control(struct fixture *f)
 	for (int i = 0; i < 100000 && shares_holders(f->shares, NULL, 0); i++) {
 		share_refill(f->shares, SHARE_control_us);
 		share_refill(f->shares, SHARE_log_lines);
+		share_refill(f->shares, SHARE_neighbours);
 	}
 	DIE_IF(shares_holders(f->shares, NULL, 0));
 	shares_destroy(f->shares);

@@ -21,6 +21,7 @@ struct fixture {
 	char path[64];	    /* of the socket */
 	int resolve_again;  /* how often resolve answers -EAGAIN before it knows; atomic */
 	int resolve_result; /* what it answers then */
+	bool would_ask;	    /* what would_ask answers; atomic */
 	bool port_down_vlan;
 	int join_result; /* what join answers; atomic */
 	uint32_t

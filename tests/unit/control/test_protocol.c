@@ -484,6 +484,32 @@ TEST(modify__others_are_served_while_one_waits)
 	close(other.fd);
 }
 
+/* One who asks for neighbours without end waits for the next second; those who need not ask do not. */
+TEST(resolve__a_share_of_the_questions)
+{
+	const struct control_resolve in = {.gid_index = 0};
+	struct control_resolve_reply reply;
+	struct share_info info;
+	struct raw r;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	__atomic_store_n(&f.would_ask, true, __ATOMIC_RELAXED);
+	do {
+		assert_int_equal(raw_call(r.fd, CONTROL_RESOLVE, &in, sizeof(in), NULL, 0, &reply,
+					  sizeof(reply)),
+				 0);
+		shares_info(f.shares, SHARE_neighbours, 0, &info);
+		assert_true(info.used <= info.total - info.reserve + info.assured);
+	} while (!info.refused);
+	__atomic_store_n(&f.would_ask, false, __ATOMIC_RELAXED);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(raw_call(r.fd, CONTROL_RESOLVE, &in, sizeof(in), NULL, 0, &reply,
+					  sizeof(reply)),
+				 0);
+	close(r.fd);
+}
+
 TEST(create__second_daemon_on_the_same_path)
 {
 	struct control_device device = {

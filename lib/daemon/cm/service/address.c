@@ -159,6 +159,9 @@ static int next_hop(struct ucm_id *id)
 
 	if (id->pending.loopback || ucm_address_multicast(&id->destination))
 		return 0;
+	if (d->would_ask && d->would_ask(d->ctx, id->pending.dgid) &&
+	    share_use(&id->channel->shares, SHARE_neighbours, 1))
+		return -EAGAIN;
 	return d->resolve(d->ctx, id->pending.dgid);
 }
 

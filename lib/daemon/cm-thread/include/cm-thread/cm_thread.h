@@ -21,8 +21,6 @@ struct cm_thread_device {
 	struct control_device control; /* its functions are called with `lock` held */
 	/* cm_device.source, called with `lock` held; ctx: control.ctx. */
 	int (*source)(void *ctx, const uint8_t dgid[16]);
-	/* cm_port_ops.would_ask; the same. */
-	bool (*would_ask)(void *ctx, const uint8_t dgid[16]);
 };
 
 struct cm_thread_config {

@@ -27,6 +27,8 @@ struct control_port_ops {
 	/* MAC of the next hop towards dgid. 0; -EAGAIN: being resolved, poll again; -EHOSTUNREACH;
 	 * -EACCES: the peer is not admitted. Never blocks. */
 	int (*resolve)(void *ctx, const uint8_t dgid[16], uint8_t mac[6]);
+	/* Would resolve() ask the network? May be NULL: never. */
+	bool (*would_ask)(void *ctx, const uint8_t dgid[16]);
 	/* VLAN of sent frames: its TCI, 0: none. May be NULL. */
 	uint16_t (*vlan)(void *ctx);
 	/* A queue pair joins or leaves the multicast group mgid: called once for each. 0, -ENOMEM.
