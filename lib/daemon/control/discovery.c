@@ -69,5 +69,5 @@ int run_open_cm(struct call *call)
 		close(fd);
 	else
 		call->client->handed_over = true;
-	return rc == -EAGAIN ? -ENOMEM : rc;
+	return rc;
 }

@@ -93,6 +93,13 @@ static struct counters *refusals_of(const struct client *client)
 	return &d->config.hca->counters;
 }
 
+/* Only these wait: for the data path, or for a neighbour. From any other request -EAGAIN is a system
+ * call's, such as mmap()'s where too much memory is locked, and final. */
+static bool may_wait(uint32_t type)
+{
+	return type == CONTROL_CREATE_QP || type == CONTROL_MODIFY_QP || type == CONTROL_RESOLVE;
+}
+
 /* Runs client->request. -EAGAIN: it must be asked again; else it has been answered. */
 static int session_run(struct client *client, const int *fds)
 {
@@ -106,11 +113,10 @@ static int session_run(struct client *client, const int *fds)
 			    .reply_fd = -1};
 	int rc = row->run(&call);
 
-	/* Its descriptors would be closed by the time it is asked again. */
-	if (rc == -EAGAIN && row->fds)
-		rc = -ENOMEM;
-	if (rc == -EAGAIN)
+	if (rc == -EAGAIN && may_wait(h->type))
 		return rc;
+	if (rc == -EAGAIN)
+		rc = -ENOMEM;
 	if (rc)
 		count(refusals_of(client), COUNTER_control_refused);
 	if (!reply(client, h, rc, body, row->reply_bytes, call.reply_fd)) {

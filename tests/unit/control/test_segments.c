@@ -25,6 +25,17 @@ static int add(int fd, int id, uint32_t flags, uint32_t *piece)
 	return rc;
 }
 
+static bool locked; /* shmat() says that too much memory is; atomic */
+
+void *shmat(int id, const void *at, int flags)
+{
+	if (__atomic_load_n(&locked, __ATOMIC_SEQ_CST)) {
+		errno = EAGAIN;
+		return (void *)-1;
+	}
+	return (void *)syscall(SYS_shmat, id, at, flags);
+}
+
 static unsigned long attached(int id)
 {
 	struct shmid_ds segment;
@@ -74,6 +85,23 @@ TEST(segment__is_attached_while_the_piece_lives)
 		usleep(1000);
 	assert_int_equal(attached(id), 0);
 	shmctl(id, IPC_RMID, NULL);
+}
+
+/* A failure that the kernel reports as temporary is an answer: nobody waits for it to pass. */
+TEST(segment__locked_memory)
+{
+	int id = segment(0600);
+	uint32_t piece;
+	struct raw r;
+
+	(void)state;
+	raw_set_up(&r, f.path);
+	__atomic_store_n(&locked, true, __ATOMIC_SEQ_CST);
+	assert_int_equal(add(r.fd, id, 0, &piece), -ENOMEM);
+	__atomic_store_n(&locked, false, __ATOMIC_SEQ_CST);
+	assert_int_equal(add(r.fd, id, 0, &piece), 0);
+	shmctl(id, IPC_RMID, NULL);
+	close(r.fd);
 }
 
 /* As long as the pages that hold it, whatever was asked for. */
