@@ -231,6 +231,7 @@ struct client {
 	bool gone;	  /* to be destroyed at the end of the turn */
 	bool handed_over; /* its connection is now the connection manager's, which has a copy */
 	bool pending;	  /* `request` waits for a next hop */
+	uint64_t retry_ns, wait_ns; /* then: when to ask again, and for how long it waits then */
 	struct message request;
 	uint64_t sigbus_seen; /* faults in its memory handled so far */
 };
@@ -284,7 +285,7 @@ extern const struct request_row request_rows[CONTROL_TYPE_END];
 /* Reads and serves at most MESSAGES_PER_TURN requests. Returns their number; sets client->gone at
  * the end of the connection. */
 unsigned int session_serve(struct client *client);
-/* Retries the pending request. Returns 1 if it was answered. */
+/* Retries the pending request if it is time. Returns 1 if it was answered. */
 unsigned int session_retry(struct client *client);
 
 /* control.c */

@@ -12,6 +12,8 @@
 #include "control_priv.h"
 #include "host-abi/descriptor.h"
 
+enum { RETRY_NS_MIN = 1000000, RETRY_NS_MAX = 64000000 };
+
 struct descriptors {
 	int fd[MESSAGE_FDS_MAX];
 	unsigned int count;
@@ -130,6 +132,14 @@ static int session_run(struct client *client, const int *fds)
 	return 0;
 }
 
+/* A request that waits is asked again less and less often: whoever has many cost little. */
+static void wait_longer(struct client *client)
+{
+	client->retry_ns = control_now_ns() + client->wait_ns;
+	if (client->wait_ns < RETRY_NS_MAX)
+		client->wait_ns *= 2;
+}
+
 static void set_pending(struct client *client, bool pending)
 {
 	if (client->pending == pending)
@@ -165,6 +175,8 @@ static bool serve_one(struct client *client)
 		count(&client->control->devices[0].config.hca->counters, COUNTER_control_malformed);
 		client->gone = true;
 	} else if (session_run(client, d.fd) == -EAGAIN) {
+		client->wait_ns = RETRY_NS_MIN;
+		wait_longer(client);
 		set_pending(client, true);
 	}
 	close_all(&d, &client->shares);
@@ -195,10 +207,14 @@ unsigned int session_retry(struct client *client)
 	if (!client->pending || client->gone || !control_may_serve(client))
 		return 0;
 	begun = control_now_ns();
+	if (begun < client->retry_ns)
+		return 0;
 	rc = session_run(client, NULL);
 	control_served(client, begun);
-	if (rc == -EAGAIN)
+	if (rc == -EAGAIN) {
+		wait_longer(client);
 		return 0;
+	}
 	set_pending(client, false);
 	return 1;
 }
