@@ -492,7 +492,6 @@ TEST(resolve__a_share_of_the_questions)
 	struct share_info info;
 	struct raw r;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	__atomic_store_n(&f.would_ask, true, __ATOMIC_RELAXED);
 	do {

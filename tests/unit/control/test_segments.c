@@ -94,7 +94,6 @@ TEST(segment__locked_memory)
 	uint32_t piece;
 	struct raw r;
 
-	(void)state;
 	raw_set_up(&r, f.path);
 	__atomic_store_n(&locked, true, __ATOMIC_SEQ_CST);
 	assert_int_equal(add(r.fd, id, 0, &piece), -ENOMEM);
