@@ -103,7 +103,8 @@ static bool admitted(struct engine *e, struct qp *q, const struct wire_frame *f)
 	return false;
 }
 
-/* Fills the metadata. */
+/* Fills in the metadata, with nothing but what the frame says: it may be in the receiver's hands
+ * already, if its sender has released it and had sent it twice. */
 static void hp_describe(struct rte_mbuf *m, const struct wire_frame *f)
 {
 	struct arrival *a = arrival_of(m);
@@ -114,7 +115,6 @@ static void hp_describe(struct rte_mbuf *m, const struct wire_frame *f)
 	a->payload_bytes = f->payload_bytes;
 	a->l3_offset = f->l3_offset;
 	a->is_ipv6 = f->is_ipv6;
-	a->response = RESPONSE_NONE;
 	a->headers = f->h;
 	a->icrc_bytes = icrc_later(m, f) ? f->transport_end - f->l3_offset : 0;
 }

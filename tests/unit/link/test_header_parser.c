@@ -120,6 +120,23 @@ static void flip_payload(uint8_t *frame, unsigned bth)
 	frame[bth + 20] ^= 1;
 }
 
+/* A packet that was sent again may be the very mbuf that came before, and be an answer by now: what
+ * ExecutionEngine has added stays. */
+TEST(hp_poll__the_same_frame_once_more)
+{
+	struct rte_mbuf *m;
+
+	receive(good(WIRE_RC_SEND_ONLY), NULL);
+	hp_poll(fx->e);
+	m = fx_take(CHANNEL_HP_EE);
+	arrival_of(m)->response = RESPONSE_ACK;
+	rte_mbuf_refcnt_update(m, 1);
+	fx->port.rx[fx->port.rx_count++] = m;
+	passed(CHANNEL_HP_EE);
+	assert_int_equal(arrival_of(m)->response, RESPONSE_ACK);
+	rte_pktmbuf_free(m);
+}
+
 TEST(hp_poll__bad_icrc)
 {
 	struct frame f = good(WIRE_RC_SEND_ONLY);
