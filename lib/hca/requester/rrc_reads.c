@@ -68,6 +68,20 @@ static enum rrc_state read_fail(struct rrc_work *w, enum wire_outcome outcome)
 	return RRC_READ_FLUSH;
 }
 
+/* The payload is in the memory of the peer's client. If it is no longer there, the response is as
+ * good as lost. */
+static enum rrc_state data_elsewhere(struct rrc_work *w)
+{
+	enum v2p_state s = payload_ref_follow(w->a->payload, &w->data);
+
+	if (likely(s == V2P_SUCCESS))
+		return RRC_READ_FETCH_ENTRY;
+	if (s != V2P_PENDING)
+		return rrc_drop(w, COUNTER_drop_payload_gone);
+	w->again = true;
+	return RRC_IDLE;
+}
+
 /* The next response of the READ or atomic at the head: where its data lie. */
 static enum rrc_state response_in_turn(struct rrc_work *w)
 {
@@ -84,9 +98,8 @@ static enum rrc_state response_in_turn(struct rrc_work *w)
 	}
 	w->data = a->payload;
 	w->bytes = a->payload_bytes;
-	/* In the memory of the peer's client, and if that is no longer there, a lost response. */
-	if (a->payload_elsewhere && payload_ref_follow(a->payload, &w->data) != V2P_SUCCESS)
-		return rrc_drop(w, COUNTER_drop_payload_gone);
+	if (a->payload_elsewhere)
+		return data_elsewhere(w);
 	return likely(w->bytes) ? RRC_READ_FETCH_ENTRY : RRC_READ_RELEASE_ENTRY;
 }
 

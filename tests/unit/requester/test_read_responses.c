@@ -2,6 +2,7 @@
 /* Responses judged before anything comes of them: their opcode by the READ's progress, their
  * syndrome, the request that they belong to (C9-120, C9-133, C9-135). */
 #include "recv_fixture.h"
+#include "virt-to-phys/payload_ref.h"
 
 static const uint8_t opcodes[] = {WIRE_RC_READ_RESP_FIRST, WIRE_RC_READ_RESP_MIDDLE,
 				  WIRE_RC_READ_RESP_LAST, WIRE_RC_READ_RESP_ONLY};
@@ -245,6 +246,38 @@ TEST(c9_135__syndromes_of_responses)
 }
 
 /* An acknowledgement of any kind has no payload. */
+/* Others have changed the tables, and one of them holds the entry just now: the response waits, it is
+ * not lost. */
+TEST(read_response__refers_to_what_another_lcore_holds)
+{
+	struct v2p *v = &fx->h->v2p;
+	struct tpt_hold hold;
+	struct rte_mbuf *m;
+
+	fx_fill_memory(2 * FX_MTU, FX_MTU, 5);
+	read_request(1);
+	respond_with(0,
+		     (struct wire_headers){.opcode = WIRE_RC_READ_RESP_ONLY,
+					   .psn = P(0),
+					   .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
+		     FX_MTU, 1);
+	m = fx_take(CHANNEL_HP_RRC);
+	arrival_of(m)->payload_elsewhere = 1;
+	assert_true(payload_ref_make(fx->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, FX_PD,
+				     FX_READ_KEY, FX_VA + 2 * FX_MTU, FX_MTU, V2P_LOCAL_READ, NULL,
+				     (uint8_t *)arrival_of(m)->payload));
+	fx_put(CHANNEL_HP_RRC, m);
+	v->generation++;
+	assert_true(tpt_take(&v->mpt_cache, v2p_index(v, FX_READ_KEY), NULL, &hold));
+	rrc_poll(fx->e);
+	fx_assert_no_cqe();
+	tpt_release(&hold);
+	rrc_poll(fx->e);
+	fx_assert_cqe(USER_RDMA_READ, 0);
+	fx_assert_counter(drop_payload_gone, 0);
+	fx_assert_pattern(fx->memory, FX_MTU, 5);
+}
+
 TEST(c9_133__acknowledgements_with_payload)
 {
 	struct wire_headers h = {.opcode = WIRE_RC_ACK, .syndrome = aeth_ack(3), .psn = P(0)};
