@@ -98,8 +98,13 @@ int paths_telemetry(const char *control_socket, const char *prefix, char *out, s
 	return ret ? ret : print_path(out, bytes, "%s/dpdk/%s/dpdk_telemetry.v2", folder, prefix);
 }
 
+static bool may_own(uid_t owner, uid_t also)
+{
+	return owner == geteuid() || owner == 0 || owner == also;
+}
+
 /* Neither another user's, nor one in which others may replace what is not theirs. */
-static int check_folder(const char *path)
+static int check_folder(const char *path, uid_t also)
 {
 	struct stat st;
 	int fd, ret = 0;
@@ -107,28 +112,27 @@ static int check_folder(const char *path)
 	/* A link must be as trustworthy as what it leads to. */
 	if (lstat(path, &st))
 		return -errno;
-	if (st.st_uid != geteuid() && st.st_uid != 0)
+	if (!may_own(st.st_uid, also))
 		return -EPERM;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, &st))
 		ret = -errno;
-	else if ((st.st_uid != geteuid() && st.st_uid != 0) ||
-		 (st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX)))
+	else if (!may_own(st.st_uid, also) || (st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX)))
 		ret = -EPERM;
 	close(fd);
 	return ret;
 }
 
-int paths_make_folder(const char *path)
+int paths_make_folder(const char *path, uid_t also)
 {
 	if (mkdir(path, 0755) && errno != EEXIST)
 		return -errno;
-	return check_folder(path);
+	return check_folder(path, also);
 }
 
-int paths_make_folder_of(const char *file)
+int paths_make_folder_of(const char *file, uid_t also)
 {
 	char folder[4096];
 	const char *slash = strrchr(file, '/');
@@ -137,5 +141,5 @@ int paths_make_folder_of(const char *file)
 		return 0;
 	if (print_path(folder, sizeof(folder), "%.*s", (int)(slash - file), file))
 		return -ENAMETOOLONG;
-	return paths_make_folder(folder);
+	return paths_make_folder(folder, also);
 }

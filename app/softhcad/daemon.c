@@ -16,6 +16,7 @@
 #include "daemon.h"
 #include "device_ops.h"
 #include "placement.h"
+#include "privileges.h"
 #include "sysfs_tree.h"
 #include "telemetry.h"
 
@@ -52,7 +53,7 @@ static int make_control(struct daemon *d)
 						 d->config.daemon.hello_timeout_s * 1000,
 					 .cm_adopt = cm_adopt,
 					 .cm_ctx = d};
-	int ret = paths_make_folder_of(d->config.daemon.socket);
+	int ret = paths_make_folder_of(d->config.daemon.socket, geteuid());
 
 	for (unsigned i = 0; i < d->device_count; i++)
 		device_describe(&d->devices[i], &devices[i]);
@@ -110,7 +111,7 @@ int daemon_start(struct daemon *d, const struct config_cpus *cpus)
 	int ret;
 
 	pthread_mutex_init(&d->lock, NULL);
-	d->shares = shares_create(geteuid());
+	d->shares = shares_create(privileges_user(&d->config));
 	if (!d->shares)
 		return -ENOMEM;
 	shares_set_user_part(d->shares, d->config.daemon.user_share);
@@ -120,6 +121,8 @@ int daemon_start(struct daemon *d, const struct config_cpus *cpus)
 		ret = pools_make(&d->pools, &d->config);
 	if (!ret)
 		ret = make_devices(d);
+	if (!ret)
+		ret = privileges_become_user(&d->config, &d->runtime);
 	if (!ret)
 		ret = placement_apply(&d->lcores, d->devices, d->device_count);
 	if (!ret)
@@ -132,6 +135,8 @@ int daemon_start(struct daemon *d, const struct config_cpus *cpus)
 		ret = cm_start(d);
 	if (!ret)
 		ret = start_watchdog(d);
+	if (!ret)
+		privileges_drop(&d->config);
 	if (ret)
 		daemon_stop(d);
 	return ret;

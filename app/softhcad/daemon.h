@@ -12,10 +12,12 @@
 #include "device.h"
 #include "lcores.h"
 #include "pools.h"
+#include "runtime_folder.h"
 #include "watchdog.h"
 
 struct daemon {
 	struct config config;
+	struct runtime_folder runtime;
 	uint32_t memory_mib; /* reserved without hugepages; 0: hugepages are used */
 	struct lcores lcores;
 	struct pools pools;

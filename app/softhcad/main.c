@@ -14,7 +14,7 @@
 #include "notify.h"
 #include "options.h"
 #include "placement.h"
-#include "runtime_folder.h"
+#include "privileges.h"
 
 static volatile int stop_requested;
 
@@ -69,25 +69,24 @@ static int daemon_serve(struct daemon *d, const struct config_cpus *cpus, uint64
 }
 
 /* Runs the daemon with EAL's files in their folder. Returns the exit code. */
-static int run_in(struct runtime_folder *folder, struct daemon *d, const struct config_cpus *cpus,
-		  uint64_t started_ms)
+static int run_in_folder(struct daemon *d, const struct config_cpus *cpus, uint64_t started_ms)
 {
 	char path[PATHS_BYTES_MAX];
 	int code;
 
 	if (paths_runtime(d->config.daemon.socket, path, sizeof(path)) ||
-	    runtime_folder_open(folder, path, d->config.daemon.prefix) ||
+	    runtime_folder_open(&d->runtime, path, d->config.daemon.prefix,
+				privileges_user(&d->config)) ||
 	    eal_start(&d->config, cpus, &d->memory_mib))
 		return EXIT_CODE_FAILURE;
 	code = daemon_serve(d, cpus, started_ms);
-	runtime_folder_remove(folder);
+	runtime_folder_remove(&d->runtime);
 	return code;
 }
 
 int main(int argc, char **argv)
 {
 	static struct daemon d;
-	struct runtime_folder folder;
 	uint64_t started_ms = monotonic_ms();
 	struct config_cpus cpus;
 
@@ -105,11 +104,12 @@ int main(int argc, char **argv)
 	rte_log_set_level(softhca_logtype, RTE_LOG_ERR + d.config.daemon.log_level);
 	LOG(NOTICE, "softhcad %s", SOFTHCA_VERSION);
 	raise_descriptors();
+	privileges_limit(&d.config);
 	if (placement_cpus(&d.config, "/sys", &cpus))
 		return EXIT_CODE_USAGE;
 	if (daemon_is_running(d.config.daemon.socket)) {
 		LOG(ERR, "another daemon listens on %s", d.config.daemon.socket);
 		return EXIT_CODE_FAILURE;
 	}
-	return run_in(&folder, &d, &cpus, started_ms);
+	return run_in_folder(&d, &cpus, started_ms);
 }

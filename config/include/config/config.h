@@ -50,6 +50,7 @@ struct daemon_config {
 	char socket[PATHS_BYTES_MAX];
 	uint32_t socket_mode; /* permissions */
 	char socket_group[CONFIG_NAME_BYTES];
+	char user[CONFIG_PREFIX_BYTES];
 	char prefix[CONFIG_PREFIX_BYTES];
 	uint32_t log_level;	/* enum config_log_level */
 	uint32_t hugepages_mib; /* or CONFIG_HUGEPAGES_* */

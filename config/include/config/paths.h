@@ -6,6 +6,7 @@
  * no DPDK library.
  */
 #include <stddef.h>
+#include <sys/types.h>
 
 enum { PATHS_BYTES_MAX = 108 }; /* capacity of a Unix socket address, terminator included */
 
@@ -39,12 +40,12 @@ int paths_telemetry(const char *control_socket, const char *prefix, char *out, s
 
 /*
  * Creates a folder, one level, mode 0755, unless it exists. 0; -EPERM: it, or the link in its
- * place, belongs to a user who is neither this one nor root, or other users may replace files in
- * it; another -errno.
+ * place, belongs to a user who is neither this one nor root nor `also`, or other users may replace
+ * files in it; another -errno.
  */
-int paths_make_folder(const char *path);
+int paths_make_folder(const char *path, uid_t also);
 
 /* The same for the folder of a file. */
-int paths_make_folder_of(const char *file);
+int paths_make_folder_of(const char *file, uid_t also);
 
 #endif

@@ -35,7 +35,7 @@ enum {
 enum port_type {
 	PORT_RING,	/* two HCAs of one daemon, connected; or one HCA looped back */
 	PORT_MEMIF,	/* another process on this host; its memory is trusted by the driver */
-	PORT_AF_PACKET, /* any kernel interface; needs CAP_NET_RAW */
+	PORT_AF_PACKET, /* any kernel interface; needs CAP_NET_RAW, CAP_NET_ADMIN */
 	PORT_TAP,    /* this host's kernel at the other end, path MTU 1024; needs CAP_NET_ADMIN */
 	PORT_AF_XDP, /* kernel interface, faster, path MTU 2048 at most; needs CAP_NET_ADMIN, BPF */
 	PORT_PCI,    /* an unshared device */

@@ -59,7 +59,7 @@ static int tear_down(void **state)
 
 static int open_in(struct runtime_folder *f, const char *name)
 {
-	return runtime_folder_open(f, in_scratch(name), "prefix");
+	return runtime_folder_open(f, in_scratch(name), "prefix", geteuid());
 }
 
 TEST(runtime_folder__leaves_nothing_of_its_own)
@@ -163,4 +163,35 @@ TEST(runtime_folder__not_in_another_users)
 	runtime_folder_remove(&f);
 	assert_int_equal(lchown(in_scratch("link"), OTHER_USER, OTHER_USER), 0);
 	assert_int_equal(open_in(&f, "link"), -EPERM);
+}
+
+/* Given to a user by an earlier daemon, who may have prepared something since. */
+TEST(runtime_folder__takes_back_what_it_gave)
+{
+	static const char *const parts[] = {"run/dpdk/prefix", "run/dpdk", "run"};
+	struct runtime_folder f;
+	struct stat st;
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(open_in(&f, "run"), 0);
+	assert_int_equal(runtime_folder_give(&f, OTHER_USER, OTHER_USER), 0);
+	assert_int_equal(chown(in_scratch("run"), OTHER_USER, OTHER_USER), 0);
+	make_file(in_scratch("victim/config"));
+	assert_int_equal(symlink(in_scratch("victim/config"), in_scratch("run/dpdk/prefix/config")),
+			 0);
+	assert_int_equal(open_in(&f, "run"), -EPERM);
+	assert_int_equal(runtime_folder_open(&f, in_scratch("run"), "prefix", OTHER_USER), 0);
+	assert_false(exists(in_scratch("run/dpdk/prefix/config")));
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(stat(in_scratch(parts[i]), &st), 0);
+		assert_int_equal(st.st_uid, 0);
+	}
+	assert_int_equal(runtime_folder_give(&f, OTHER_USER, OTHER_USER), 0);
+	assert_int_equal(stat(in_scratch("run"), &st), 0);
+	assert_int_equal(st.st_uid, OTHER_USER);
+	make_file(in_scratch("run/dpdk/prefix/config"));
+	runtime_folder_remove(&f);
+	assert_false(exists(in_scratch("run/dpdk")));
+	assert_true(exists(in_scratch("victim/config")));
 }
