@@ -4,13 +4,13 @@
 #include "columns.h"
 #include "view.h"
 
-static const struct named_text counter_texts[] = {
+const struct named_text cm_counter_texts[] = {
 #define CM_COUNTER(name, text) {#name, text},
 #include "cm/counters.def"
 	{NULL, NULL},
 };
 
-static const struct named_text port_counter_texts[] = {
+const struct named_text cm_port_counter_texts[] = {
 #define CM_PORT_COUNTER(name, text) {#name, text},
 #include "cm-thread/cm_port.def"
 	{NULL, NULL},
@@ -38,11 +38,11 @@ static void print_cm(const json_t *answer, bool all)
 	}
 	print_ids(answer);
 	puts("counters");
-	print_counters(json_object_get(answer, "counters"), counter_texts, all);
+	print_counters(json_object_get(answer, "counters"), cm_counter_texts, all);
 	json_object_foreach(json_object_get(answer, "ports"), hca, port)
 	{
 		printf("%s, QP 1\n", hca);
-		print_counters(port, port_counter_texts, all);
+		print_counters(port, cm_port_counter_texts, all);
 	}
 }
 

@@ -53,6 +53,9 @@ static int apply_option(enum option_id id, const char *argument, struct request 
 	case OPTION_hca:
 		r->hca = argument;
 		break;
+	case OPTION_listen:
+		r->listen = argument;
+		break;
 	case OPTION_interval:
 		return read_seconds(argument, &r->interval_s);
 	case OPTION_json:

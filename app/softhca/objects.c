@@ -9,14 +9,14 @@
 
 enum { QPN_MAX = 0xffffff };
 
-static const struct named_text counter_texts[] = {
+const struct named_text counter_texts[] = {
 #define COUNTER(name, text) {#name, text},
 #include "base/counters.def"
 #undef COUNTER
 	{NULL, NULL},
 };
 
-static const struct named_text port_counter_texts[] = {
+const struct named_text port_counter_texts[] = {
 #define PORT_COUNTER(name, text) {#name, text},
 #include "pmd-glue/port_counters.def"
 #undef PORT_COUNTER

@@ -15,10 +15,11 @@ struct request {
 	const char *hca;	     /* NULL: all */
 	const char *object;	     /* the operand; NULL: none */
 	bool json;		     /* print answers as received */
-	bool all;	   /* counters, cm: including zeroes; limits: with their sentences */
-	bool dot;	   /* topology: for graphviz */
-	double interval_s; /* runtime: how long to measure */
-	bool probe;	   /* status: measure the distances of the lcores */
+	bool all;	    /* counters, cm: including zeroes; limits: with their sentences */
+	bool dot;	    /* topology: for graphviz */
+	const char *listen; /* exporter: address and port */
+	double interval_s;  /* runtime: how long to measure */
+	bool probe;	    /* status: measure the distances of the lcores */
 };
 
 int view_status(struct connection *c, const struct request *r);
@@ -29,7 +30,10 @@ int view_held(struct connection *c, const struct request *r);
 int view_runtime(struct connection *c, const struct request *r);
 int view_limits(struct connection *c, const struct request *r);
 int view_cm(struct connection *c, const struct request *r);
-/* Needs no daemon: c is NULL. */
+/* Prints what the exporter serves, once. */
+int view_metrics(struct connection *c, const struct request *r);
+/* These need no daemon: c is NULL. */
+int view_exporter(struct connection *c, const struct request *r);
 int view_help(struct connection *c, const struct request *r);
 /* Needs a daemon only for json; c is NULL if there is none. */
 int view_topology(struct connection *c, const struct request *r);
@@ -41,6 +45,9 @@ int for_each_hca(struct connection *c, const struct request *r,
 struct named_text {
 	const char *name, *text; /* both NULL: the end */
 };
+/* The tables of counters: an HCA's, its port's, the connection manager's, its at each HCA. */
+extern const struct named_text counter_texts[], port_counter_texts[], cm_counter_texts[],
+	cm_port_counter_texts[];
 /* Prints a table of the nonzero counters, or of all, with their sentences. */
 void print_counters(const json_t *counters, const struct named_text *texts, bool all);
 

@@ -202,83 +202,58 @@ static int write_pkey(struct device *v, struct text *out, unsigned int i)
 
 /* ---- counters ---- */
 
-/* Those of the HCA and of its port are files of one folder. A name in both would hide all of /sys;
- * here the compiler refuses it. */
+/* Those of the HCA and of its port, and what others call them, are files of one folder. A name in two
+ * of them would hide all of /sys; here the compiler refuses it. */
 enum {
-#define COUNTER(name, text)	 FILE_##name,
-#define PORT_COUNTER(name, text) FILE_##name,
+#define COUNTER(name, text)	      FILE_##name,
+#define PORT_COUNTER(name, text)      FILE_##name,
+#define HW_COUNTER(name, text, terms) FILE_##name,
 #include "base/counters.def"
 #include "pmd-glue/port_counters.def"
+#include "../known_counters.def"
 #undef COUNTER
 #undef PORT_COUNTER
 };
 
-static unsigned int count_counters(struct device *v)
-{
-	return COUNTER_COUNT + PORT_COUNTER_COUNT;
-}
-
-static const char *name_of_counter(unsigned int i)
-{
-	return i < COUNTER_COUNT ? counter_name(i) : port_counter_name(i - COUNTER_COUNT);
-}
-
-static int write_counter(struct device *v, struct text *out, unsigned int i)
-{
-	uint64_t value = i < COUNTER_COUNT ? hca_counter(v->hca, i)
-					   : port_counter(v->port, i - COUNTER_COUNT);
-
-	return put_text(out, "%llu\n", (unsigned long long)value);
-}
-
-/* The standard's counters, as sums of ours. Those that are always 0 have no terms. */
-struct standard_counter {
+/* A counter that others know, as the sum of ours. Those that are always 0 have no terms. */
+struct known_counter {
 	const char *name;
-	uint32_t divisor;
-	uint8_t sum[9];	     /* enum counter, ends with 0 */
-	uint8_t port_sum[4]; /* enum port_counter_id + 1, ends with 0 */
+	uint32_t unit;
+	uint16_t terms[12]; /* of HCA() or PORT(), ends with 0 */
 };
 
-#define HCA(name)  (COUNTER_##name + 1)
-#define PORT(name) (PORT_COUNTER_##name + 1)
+#define HCA(name)  COUNTER_##name + 1,
+#define PORT(name) COUNTER_COUNT + 1 + PORT_COUNTER_##name,
+#define TERMS_OF(...)                                                                              \
+	{                                                                                          \
+		__VA_ARGS__ 0                                                                      \
+	}
 
-static const struct standard_counter standard_counters[] = {
-	/* of 4 bytes (IBTA 16.1.3.5) */
-	{"port_xmit_data", 4, {HCA(tx_bytes)}, {0}},
-	{"port_rcv_data", 4, {HCA(rx_bytes)}, {0}},
-	{"port_xmit_packets", 1, {HCA(tx_packets)}, {0}},
-	{"port_rcv_packets", 1, {HCA(rx_packets)}, {0}},
-	{"unicast_xmit_packets", 1, {HCA(tx_packets)}, {0}},
-	{"unicast_rcv_packets", 1, {HCA(rx_packets)}, {0}},
-	{"multicast_xmit_packets", 1, {HCA(multicast_requests)}, {0}},
-	{"multicast_rcv_packets", 1, {HCA(rx_multicast)}, {0}},
-	{"port_rcv_errors",
-	 1,
-	 {HCA(drop_rx_truncated), HCA(drop_rx_version), HCA(drop_rx_fragmented),
-	  HCA(drop_rx_length), HCA(drop_rx_checksum), HCA(drop_rx_opcode), HCA(drop_rx_tver),
-	  HCA(drop_rx_icrc)},
-	 {PORT(drop_rx_short), PORT(driver_rx_errors)}},
-	{"port_xmit_discards",
-	 1,
-	 {HCA(drop_tx_stuck)},
-	 {PORT(drop_tx_link_down), PORT(driver_tx_errors)}},
-	{"port_xmit_wait", 1, {0}, {PORT(tx_wire_full)}},
-	{"excessive_buffer_overrun_errors",
-	 1,
-	 {HCA(drop_rx_full)},
-	 {PORT(driver_rx_missed), PORT(driver_rx_no_buffer)}},
-	{"link_downed", 2, {0}, {PORT(link_changes)}}, /* down and up again counts 2 */
-	{"port_rcv_constraint_errors", 1, {HCA(drop_rx_pkey)}, {0}},
-	{"port_xmit_constraint_errors", 1, {0}, {0}},
-	{"symbol_error", 1, {0}, {0}},
-	{"link_error_recovery", 1, {0}, {0}},
-	{"port_rcv_remote_physical_errors", 1, {0}, {0}},
-	{"port_rcv_switch_relay_errors", 1, {0}, {0}},
-	{"local_link_integrity_errors", 1, {0}, {0}},
-	{"VL15_dropped", 1, {0}, {0}},
+static const struct known_counter standard_counters[] = {
+#define STANDARD_COUNTER(name, unit, metric, times, terms) {#name, unit, TERMS_OF terms},
+#include "../known_counters.def"
 };
 
-_Static_assert(COUNTER_COUNT < UINT8_MAX && PORT_COUNTER_COUNT < UINT8_MAX, "numbers fit");
+static const struct known_counter hw_counters[] = {
+#define HW_COUNTER(name, text, terms) {#name, 1, TERMS_OF terms},
+#include "../known_counters.def"
+};
+
+/* One of ours: the HCA's, then its port's. */
+static uint64_t own_counter(struct device *v, unsigned int i)
+{
+	return i < COUNTER_COUNT ? hca_counter(v->hca, i)
+				 : port_counter(v->port, i - COUNTER_COUNT);
+}
+
+static int write_known(struct device *v, struct text *out, const struct known_counter *c)
+{
+	uint64_t value = 0;
+
+	for (unsigned k = 0; c->terms[k]; k++)
+		value += own_counter(v, c->terms[k] - 1);
+	return put_text(out, "%llu\n", (unsigned long long)(value / c->unit));
+}
 
 static unsigned int count_standard(struct device *v)
 {
@@ -292,14 +267,29 @@ static const char *name_of_standard(unsigned int i)
 
 static int write_standard(struct device *v, struct text *out, unsigned int i)
 {
-	const struct standard_counter *c = &standard_counters[i];
-	uint64_t value = 0;
+	return write_known(v, out, &standard_counters[i]);
+}
 
-	for (unsigned k = 0; c->sum[k]; k++)
-		value += hca_counter(v->hca, c->sum[k] - 1);
-	for (unsigned k = 0; c->port_sum[k]; k++)
-		value += port_counter(v->port, c->port_sum[k] - 1);
-	return put_text(out, "%llu\n", (unsigned long long)(value / c->divisor));
+/* The folder hw_counters: ours, then those that others know. */
+enum { OWN_COUNTERS = COUNTER_COUNT + PORT_COUNTER_COUNT };
+
+static unsigned int count_counters(struct device *v)
+{
+	return OWN_COUNTERS + sizeof(hw_counters) / sizeof(hw_counters[0]);
+}
+
+static const char *name_of_counter(unsigned int i)
+{
+	if (i >= OWN_COUNTERS)
+		return hw_counters[i - OWN_COUNTERS].name;
+	return i < COUNTER_COUNT ? counter_name(i) : port_counter_name(i - COUNTER_COUNT);
+}
+
+static int write_counter(struct device *v, struct text *out, unsigned int i)
+{
+	if (i >= OWN_COUNTERS)
+		return write_known(v, out, &hw_counters[i - OWN_COUNTERS]);
+	return put_text(out, "%llu\n", (unsigned long long)own_counter(v, i));
 }
 
 /* ---- resources ---- */
