@@ -17,6 +17,7 @@
 #include "device_ops.h"
 #include "placement.h"
 #include "privileges.h"
+#include "sandbox.h"
 #include "sysfs_tree.h"
 #include "telemetry.h"
 
@@ -106,6 +107,21 @@ static int start_watchdog(struct daemon *d)
 	return watchdog_start(d->watched, n);
 }
 
+/* Everything runs: gives up what only starting took. */
+static void give_up_privileges(struct daemon *d)
+{
+	int ret;
+
+	privileges_drop(&d->config);
+	if (d->no_sandbox)
+		return;
+	ret = sandbox_enter();
+	if (ret == -ENOTSUP)
+		LOG(INFO, "no filter of system calls in a build with a sanitizer");
+	else if (ret)
+		LOG(WARNING, "no filter of system calls: %s", strerror(-ret));
+}
+
 int daemon_start(struct daemon *d, const struct config_cpus *cpus)
 {
 	int ret;
@@ -136,7 +152,7 @@ int daemon_start(struct daemon *d, const struct config_cpus *cpus)
 	if (!ret)
 		ret = start_watchdog(d);
 	if (!ret)
-		privileges_drop(&d->config);
+		give_up_privileges(d);
 	if (ret)
 		daemon_stop(d);
 	return ret;

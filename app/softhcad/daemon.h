@@ -17,6 +17,7 @@
 
 struct daemon {
 	struct config config;
+	bool no_sandbox;
 	struct runtime_folder runtime;
 	uint32_t memory_mib; /* reserved without hugepages; 0: hugepages are used */
 	struct lcores lcores;

@@ -90,7 +90,7 @@ int main(int argc, char **argv)
 	uint64_t started_ms = monotonic_ms();
 	struct config_cpus cpus;
 
-	switch (options_read(argc, argv, &d.config)) {
+	switch (options_read(argc, argv, &d.config, &d.no_sandbox)) {
 	case OPTIONS_DONE:
 		return EXIT_CODE_OK;
 	case OPTIONS_USAGE:

@@ -7,13 +7,21 @@
 
 enum { SETS_MAX = 256 };
 
-enum { OPTION_SET = 256, OPTION_SOCKET, OPTION_CHECK, OPTION_PRINT_CONFIG, OPTION_VERSION };
+enum {
+	OPTION_SET = 256,
+	OPTION_SOCKET,
+	OPTION_CHECK,
+	OPTION_NO_SANDBOX,
+	OPTION_PRINT_CONFIG,
+	OPTION_VERSION
+};
 
 static const struct option long_options[] = {
 	{"config", required_argument, NULL, 'c'},
 	{"set", required_argument, NULL, OPTION_SET},
 	{"socket", required_argument, NULL, OPTION_SOCKET},
 	{"check", no_argument, NULL, OPTION_CHECK},
+	{"no-sandbox", no_argument, NULL, OPTION_NO_SANDBOX},
 	{"print-config", no_argument, NULL, OPTION_PRINT_CONFIG},
 	{"verbose", no_argument, NULL, 'v'},
 	{"help", no_argument, NULL, 'h'},
@@ -26,13 +34,13 @@ struct request {
 	const char *file, *socket;
 	const char *set[SETS_MAX];
 	unsigned sets;
-	bool check, verbose;
+	bool check, verbose, no_sandbox;
 };
 
 static void print_usage(FILE *out)
 {
 	fputs("usage: softhcad [-c FILE] [--set SECTION.KEY=VALUE]... [--socket PATH] [--check] "
-	      "[-v]\n"
+	      "[--no-sandbox] [-v]\n"
 	      "       softhcad --print-config | --help | --version\n",
 	      out);
 }
@@ -48,6 +56,8 @@ static void print_help(void)
 	      "an HCA\n"
 	      "      --socket PATH        the same as --set daemon.socket=PATH\n"
 	      "      --check              check the configuration and exit\n"
+	      "      --no-sandbox         allow all system calls, to find out whether one is "
+	      "missing\n"
 	      "      --print-config       print the built-in configuration, with comments, and "
 	      "exit\n"
 	      "  -v, --verbose            the same as --set daemon.log_level=debug\n"
@@ -86,6 +96,9 @@ static enum options_outcome options_parse(int argc, char **argv, struct request 
 			break;
 		case OPTION_CHECK:
 			r->check = true;
+			break;
+		case OPTION_NO_SANDBOX:
+			r->no_sandbox = true;
 			break;
 		case 'v':
 			r->verbose = true;
@@ -126,7 +139,7 @@ static int read_config(const struct request *r, struct config *config, struct co
 	return ret ? ret : config_check(config, r->file ? r->file : "configuration", error);
 }
 
-enum options_outcome options_read(int argc, char **argv, struct config *config)
+enum options_outcome options_read(int argc, char **argv, struct config *config, bool *no_sandbox)
 {
 	struct request request = {.file = NULL};
 	struct config_error error;
@@ -138,6 +151,7 @@ enum options_outcome options_read(int argc, char **argv, struct config *config)
 		fprintf(stderr, "softhcad: %s\n", error.text);
 		return OPTIONS_USAGE;
 	}
+	*no_sandbox = request.no_sandbox;
 	if (request.check) {
 		printf("softhcad: %s: ok\n", request.file ? request.file : "configuration");
 		return OPTIONS_DONE;

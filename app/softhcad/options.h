@@ -14,8 +14,8 @@ enum options_outcome {
 	OPTIONS_USAGE, /* refused, the reason has been printed: exit 2 */
 };
 
-/* Reads the command line and the configuration that it names into *config. Prints to stdout and
- * stderr. */
-enum options_outcome options_read(int argc, char **argv, struct config *config);
+/* Reads the command line and the configuration that it names into *config. *no_sandbox: as the command
+ * line says. Prints to stdout and stderr. */
+enum options_outcome options_read(int argc, char **argv, struct config *config, bool *no_sandbox);
 
 #endif

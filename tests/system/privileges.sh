@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What a running daemon may still do: its user, the capabilities of its threads, no new privileges, what a
-# core dump would hold; and that it works nevertheless.
+# What a running daemon may still do: its user, the capabilities of its threads, no new privileges, the
+# filter of system calls, what a core dump would hold; and that it works nevertheless.
 . "$(dirname "$0")/lib.sh"
 chmod 755 "$SCRATCH"
 CHOWN=1 DAC_OVERRIDE=$((1 << 1)) NET_ADMIN=$((1 << 12)) NET_RAW=$((1 << 13)) IPC_OWNER=$((1 << 15))
@@ -11,7 +11,8 @@ SEGMENTS=$((IPC_OWNER | SYS_PTRACE))
 ROOT=$((SEGMENTS | DAC_OVERRIDE))
 
 status() { awk -v key="$2:" '$1 == key { print $2 }' "/proc/$1/status"; }
-# has_at_most PID MASK: the main thread. The others may still change the group of files.
+# has_at_most PID MASK: the main thread. The others may still change the group of files, which the
+# filter forbids.
 has_at_most() {
 	local thread
 	[ $((0x$(status "$1" CapPrm) & ~$2)) -eq 0 ] || return 1
@@ -36,8 +37,17 @@ plain=$started
 check 'no new privileges' [ "$(status "$plain" NoNewPrivs)" = 1 ]
 check 'few capabilities' wait_for 10 has_at_most "$plain" $ROOT
 check 'core dumps: private memory alone' [ "$(cat "/proc/$plain/coredump_filter")" = 00000011 ]
+wait_for 10 grep -q 'ready after' "$SCRATCH/plain.log"
+if grep -q 'no filter of system calls' "$SCRATCH/plain.log"; then
+	echo "not checked: $(grep 'no filter' "$SCRATCH/plain.log")"
+else
+	check 'every thread is filtered' wait_for 10 every_thread "$plain" Seccomp 2
+fi
 check 'data moves' moves plain --pair hca0,hca1
 check 'stops' stop "$plain"
+daemon free --no-sandbox
+check '--no-sandbox: no filter of its own' [ "$(status "$started" Seccomp)" = "$(status self Seccomp)" ]
+check 'stops' stop "$started"
 
 if [ "$(id -u)" -eq 0 ] && user=$(getent passwd 65534 | cut -d: -f1) && [ "$user" ]; then
 	mkdir -m 755 "$SCRATCH/own"
