@@ -15,6 +15,8 @@
 #include "host-abi/descriptor.h"
 #include "softhca/softhca.h"
 
+enum { ERRNO_MAX = 4095 };
+
 /* Where this user's own daemon listens. */
 static int own_socket(char out[ASK_PATH_BYTES])
 {
@@ -146,6 +148,7 @@ int ask(int fd, enum control_type type, const void *body, uint32_t bytes, void *
 	if (send_request(fd, &request, body, passed) >= 0)
 		n = receive_reply(fd, &answer, sizeof(answer), &got);
 	if (n < (ssize_t)sizeof(answer.header) || answer.header.type != type ||
+	    answer.header.status > 0 || answer.header.status < -ERRNO_MAX ||
 	    answer.header.length != (answer.header.status ? 0 : reply_bytes) ||
 	    (size_t)n != sizeof(answer.header) + answer.header.length) {
 		if (got >= 0)

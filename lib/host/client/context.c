@@ -11,7 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "ask.h"
+#include "base/limits.h"
 #include "client_priv.h"
+
+enum { QPS_MAX = 1 << QPN_INDEX_BITS_MAX };
 
 void spin_wait(struct spin *l)
 {
@@ -135,6 +138,8 @@ static int tables(struct softhca_context *ctx)
 {
 	uint32_t n = 1;
 
+	if (ctx->hello.max_qp > QPS_MAX)
+		return -EPROTO;
 	while (n < ctx->hello.max_qp)
 		n *= 2;
 	ctx->qp_mask = n - 1;

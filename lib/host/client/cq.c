@@ -207,14 +207,23 @@ static inline uint64_t retire(struct work_queue *q, uint32_t offset)
 	return q->wr_id[index];
 }
 
-/* False: the QP is destroyed; drop its completion. */
+/* The QP with that number; NULL: it is destroyed, or completes elsewhere: then it would not be
+ * forgotten here with its destruction. */
+static struct softhca_qp *completes_here(const struct softhca_cq *cq, uint32_t number)
+{
+	struct softhca_qp *qp = qp_lookup(cq->node.ctx, number);
+
+	return qp && (qp->send_cq == cq || qp->recv_cq == cq) ? qp : NULL;
+}
+
+/* False: drop the completion. */
 static inline bool take(struct softhca_cq *cq, const struct cqe *e, struct softhca_wc *wc)
 {
 	struct softhca_qp *qp = cq->last;
 	bool is_send = e->is_send;
 
 	if (unlikely(!qp || qp->number != e->my_qpn)) {
-		qp = qp_lookup(cq->node.ctx, e->my_qpn);
+		qp = completes_here(cq, e->my_qpn);
 		if (!qp)
 			return false;
 		cq->last = qp;

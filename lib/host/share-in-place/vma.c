@@ -89,20 +89,27 @@ void vma_changed(struct vma_reader *r)
 
 /* ---- text ---- */
 
-static uint64_t number(const char **at, unsigned int base)
+static uint64_t number(const char **at, const char *end, unsigned int base)
 {
 	uint64_t n = 0;
 
-	for (;; (*at)++) {
+	for (; *at < end; (*at)++) {
 		char c = **at;
 		unsigned int digit = c >= '0' && c <= '9'   ? (unsigned int)(c - '0')
 				     : c >= 'a' && c <= 'f' ? (unsigned int)(c - 'a') + 10
 							    : 99;
 
 		if (digit >= base)
-			return n;
+			break;
 		n = n * base + digit;
 	}
+	return n;
+}
+
+/* The next character; 0: the line has ended. */
+static char next(const char **at, const char *end)
+{
+	return *at < end ? *(*at)++ : 0;
 }
 
 /* start-end rwxp offset major:minor inode      path */
@@ -111,23 +118,23 @@ static void vma_parse(const char *at, const char *end, struct vma *out)
 	uint64_t major, minor;
 	size_t n;
 
-	out->start = number(&at, 16);
-	at++;
-	out->end = number(&at, 16);
-	at++;
-	out->protection =
-		(uint8_t)((at[0] == 'r' ? PROT_READ : 0) | (at[1] == 'w' ? PROT_WRITE : 0) |
-			  (at[2] == 'x' ? PROT_EXEC : 0));
-	out->shared = at[3] == 's';
+	out->start = number(&at, end, 16);
+	next(&at, end);
+	out->end = number(&at, end, 16);
+	next(&at, end);
+	out->protection = next(&at, end) == 'r' ? PROT_READ : 0;
+	out->protection |= next(&at, end) == 'w' ? PROT_WRITE : 0;
+	out->protection |= next(&at, end) == 'x' ? PROT_EXEC : 0;
+	out->shared = next(&at, end) == 's';
 	out->page_bytes = 0;
-	at += 5;
-	out->offset = number(&at, 16);
-	at++;
-	major = number(&at, 16);
-	at++;
-	minor = number(&at, 16);
-	at++;
-	out->inode = number(&at, 10);
+	next(&at, end);
+	out->offset = number(&at, end, 16);
+	next(&at, end);
+	major = number(&at, end, 16);
+	next(&at, end);
+	minor = number(&at, end, 16);
+	next(&at, end);
+	out->inode = number(&at, end, 10);
 	while (at < end && *at == ' ')
 		at++;
 	n = (size_t)(end - at);
@@ -169,10 +176,10 @@ static bool read_from(struct vma_reader *r, uintptr_t addr, struct vma *out, boo
 
 	while (line(r, &at, &end)) {
 		const char *p = at;
-		uintptr_t start = number(&p, 16);
+		uintptr_t start = number(&p, end, 16);
 
-		p++;
-		if (number(&p, 16) > addr) {
+		next(&p, end);
+		if (number(&p, end, 16) > addr) {
 			/* The first line read may lie beyond addr. */
 			*passed = first && start > addr;
 			vma_parse(at, end, out);
