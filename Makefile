@@ -24,7 +24,7 @@ help:
 	@echo '              SEED=n: from this seed on)'
 	@echo 'make stress   everything at random by two clients, ten minutes under ASan and ten under TSan, then'
 	@echo '              attacks under ASan (STRESS=n: so many seconds each)'
-	@echo 'make fuzz     libFuzzer at each target of tests/fuzz, under ASan and UBSan (FUZZ=n: so many seconds in all)'
+	@echo 'make fuzz     libFuzzer at each target of tests/fuzz, under ASan and UBSan or MSan (FUZZ=n: so many seconds in all)'
 	@echo 'make model    Spin looks at all that can happen in the models of tests/model, for minutes'
 	@echo 'make mutation  breaks each checked condition in turn and tells which test notices (FILES="a.c b.c":'
 	@echo '              of these alone)'
@@ -35,7 +35,7 @@ help:
 	@echo 'make format   clang-format all C sources in place'
 	@echo 'make install  install under PREFIX ($(PREFIX)), fixed when $(BUILD)/ is configured; man pages, too,'
 	@echo '              if make doc has built them'
-	@echo 'make clean    remove $(BUILD)/, $(CHECKED)/, $(MUTATED)/, $(FUZZED)/ and $(STRESSED)-*/'
+	@echo 'make clean    remove $(BUILD)/, $(CHECKED)/, $(MUTATED)/, $(FUZZED)*/ and $(STRESSED)-*/'
 
 deps:
 	./.ci/deps build test verbs
@@ -80,13 +80,16 @@ stress: deps $(STRESSED)-address/build.ninja $(STRESSED)-thread/build.ninja
 	SOFTHCA_BUILD=$(STRESSED)-address SOFTHCA_HOSTILE_SECONDS=$(STRESS) ./tests/system/hostile.sh
 
 FUZZ ?= 600
-fuzz: deps $(FUZZED)/build.ninja
+fuzz: deps $(FUZZED)/build.ninja $(FUZZED)-memory/build.ninja
 	ninja -C $(FUZZED) fuzz
+	ninja -C $(FUZZED)-memory fuzz
 	./tests/fuzz/run $(FUZZED) $(FUZZ)
 
-$(FUZZED)/build.ninja:
+$(FUZZED)/build.ninja: FUZZED_UNDER := address,undefined
+$(FUZZED)-memory/build.ninja: FUZZED_UNDER := memory
+$(FUZZED)/build.ninja $(FUZZED)-memory/build.ninja:
 	CC=clang-14 meson setup $(@D) --buildtype=debugoptimized -Db_lundef=false -Db_lto=false \
-		-Db_sanitize=address,undefined -Dfuzz=true
+		-Db_sanitize=$(FUZZED_UNDER) -Dfuzz=true
 
 model: deps
 	./tests/model/check tables
@@ -127,4 +130,4 @@ install: build
 		{ mkdir -p $(DESTDIR)$(PREFIX)/share/man && cp -r $(BUILD)/doc/man/. $(DESTDIR)$(PREFIX)/share/man; }
 
 clean:
-	rm -rf $(BUILD) $(CHECKED) $(MUTATED) $(FUZZED) $(STRESSED)-address $(STRESSED)-thread
+	rm -rf $(BUILD) $(CHECKED) $(MUTATED) $(FUZZED) $(FUZZED)-memory $(STRESSED)-address $(STRESSED)-thread
