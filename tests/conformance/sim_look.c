@@ -27,7 +27,8 @@ void sim_print_counters(struct sim *s)
 bool sim_quiet(struct sim *s)
 {
 	unsigned wire = s->end[0].count + s->end[1].count;
-	unsigned packets = rte_mempool_in_use_count(s->packets), stock = 0, elements = 0;
+	unsigned packets = rte_mempool_in_use_count(s->packets), stock = 0, elements = 0,
+		 holders = 0;
 	unsigned descriptors = rte_mempool_in_use_count(s->descriptors);
 	bool quiet;
 
@@ -35,8 +36,10 @@ bool sim_quiet(struct sim *s)
 		stock += requester_stock(s->node[n].hca->engines) +
 			 responder_stock(s->node[n].hca->engines);
 		elements += requester_elements(s->node[n].hca->engines);
+		holders += requester_holders(s->node[n].hca->engines);
 	}
-	quiet = packets == wire + stock && descriptors <= 2 && !elements; /* WQEParse keeps one */
+	quiet = packets == wire + stock && descriptors <= 2 && /* WQEParse keeps one */
+		!elements && !holders;
 	for (unsigned n = 0; n < 2 && s->node[n].hca; n++)
 		for (unsigned c = 0; c < CHANNEL_COUNT; c++)
 			if (rte_ring_count(s->node[n].hca->engines[0].channel[c].ring)) {
@@ -47,7 +50,7 @@ bool sim_quiet(struct sim *s)
 	if (!quiet)
 		fprintf(stderr,
 			"sim: %u packets (%u on the wire, %u in stock), %u descriptors, %u "
-			"retransmit buffers in use\n",
-			packets, wire, stock, descriptors, elements);
+			"retransmit buffers in use, counted against %u holders\n",
+			packets, wire, stock, descriptors, elements, holders);
 	return quiet;
 }

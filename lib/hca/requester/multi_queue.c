@@ -62,6 +62,22 @@ void mq_destroy(struct engine *e)
 	e->mq = NULL;
 }
 
+static unsigned holders(const struct mq_free *f)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < HOLDERS; i++)
+		n += f->put[i] != f->got[i];
+	return n;
+}
+
+unsigned requester_holders(const struct engine *e)
+{
+	const struct multi_queue *mq = e->mq;
+
+	return holders(&mq->sw_free) + holders(&mq->rd_free) + holders(&mq->re_free);
+}
+
 unsigned requester_elements(const struct engine *e)
 {
 	const struct multi_queue *mq = e->mq;

@@ -22,9 +22,12 @@ unsigned requester_recv_poll(struct engine *e);
 unsigned requester_stock(const struct engine *e);
 
 /* Retransmit buffers in use: elements of MultiQueue's three pools. 0 at rest. While the stages
- * rest.
- */
+ * rest. */
 unsigned requester_elements(const struct engine *e);
+
+/* Users and clients, in all three pools, against whose shares elements count. 0 at rest. While the
+ * stages rest. */
+unsigned requester_holders(const struct engine *e);
 
 /* Why RequesterTransControl has parked the queue pair, in words; never NULL. May be a moment old.
  * Any thread. */
