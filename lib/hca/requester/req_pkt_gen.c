@@ -91,13 +91,15 @@ static bool build(struct engine *e, const struct qp *q, struct rte_mbuf *m)
 	m->data_off = l2 - (uint8_t *)m->buf_addr;
 	m->data_len = m->pkt_len = payload + bytes + pad + WIRE_ICRC_BYTES - l2;
 	p->flags |= PACKET_BUILT;
-	m->ol_flags = FRAME_MARKS;
-	if (p->flags & PACKET_REF) /* the bytes after the reference are not read */
+	if (p->flags & PACKET_REF) { /* the bytes after the reference are not read */
+		m->ol_flags = FRAME_MARKS;
 		return false;
+	}
 	memset(payload + bytes, 0, pad);
-	m->ol_flags = 0;
-	if (!icrc_omitted(e->settings.icrc, t))
+	if (!icrc_omitted(e->settings.icrc, t)) {
+		m->ol_flags = 0;
 		return true;
+	}
 	m->ol_flags = ICRC_OMITTED;
 	wire_icrc_store(payload + bytes + pad, 0);
 	return false;

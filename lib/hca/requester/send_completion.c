@@ -31,8 +31,7 @@ void requester_complete(struct engine *e, struct qp *q, enum stage_id stage,
 	uint32_t qpn = __atomic_load_n(&q->qpn, __ATOMIC_RELAXED);
 	struct cqe cqe;
 
-	if (unlikely(
-		    !qpn)) /* the CEU is just removing the QP: the completion is not wanted any more */
+	if (unlikely(!qpn)) /* the CEU is removing the QP: nobody waits for the completion */
 		return;
 	requester_cqe(&cqe, q, qpn, outcome, wqe_offset, user_opcode, length);
 	if (unlikely(!cq_post(e->completion, stage_counters(e, stage), q->cqn_snd, &cqe, false)))
