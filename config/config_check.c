@@ -35,10 +35,15 @@ static int refuse_hca(struct reason *why, const struct hca_section *h, const cha
 
 static int fill_daemon(struct daemon_config *d, struct reason *why)
 {
+	enum { FOR_A_GROUP = 0660, FOR_ALL = 0666 };
+
 	if (!d->socket[0] && paths_default_socket(d->socket, sizeof(d->socket)))
 		return refuse(why, "the default socket path is too long: set daemon.socket");
 	if (!d->prefix[0] && paths_prefix(d->socket, d->prefix, sizeof(d->prefix)))
 		return refuse(why, "the default prefix is too long: set daemon.prefix");
+	if (!d->socket_mode)
+		d->socket_mode =
+			strcmp(d->socket, PATHS_SYSTEM_SOCKET) == 0 ? FOR_A_GROUP : FOR_ALL;
 	return 0;
 }
 

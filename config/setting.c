@@ -192,6 +192,10 @@ static int parse_permissions(const struct setting *s, const char *value, uint32_
 	char *end;
 	unsigned long mode = strtoul(value, &end, 8);
 
+	if (!*value) { /* chosen by config_check() */
+		*field = 0;
+		return 0;
+	}
 	if (!isdigit((unsigned char)*value) || *end || !mode || mode > s->max)
 		return refuse(why, "'%.60s' is not an octal mode from 1 to 0777", value);
 	*field = (uint32_t)mode;

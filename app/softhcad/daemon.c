@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Starts a daemon from a configuration, runs it, stops it. Control thread. */
 #include <errno.h>
+#include <grp.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -41,12 +42,22 @@ static int make_devices(struct daemon *d)
 	return 0;
 }
 
+/* The group that `make install` creates, for the system's daemon; "": the daemon's own. */
+static const char *socket_group(const struct daemon_config *c)
+{
+	static const char system_group[] = "softhca";
+
+	if (c->socket_group[0] || geteuid() != 0 || strcmp(c->socket, PATHS_SYSTEM_SOCKET) != 0)
+		return c->socket_group;
+	return getgrnam(system_group) ? system_group : "";
+}
+
 static int make_control(struct daemon *d)
 {
 	struct control_device devices[HCA_MAX];
 	const struct control_config c = {.socket_path = d->config.daemon.socket,
 					 .socket_mode = d->config.daemon.socket_mode,
-					 .socket_group = d->config.daemon.socket_group,
+					 .socket_group = socket_group(&d->config.daemon),
 					 .device_count = d->device_count,
 					 .devices = devices,
 					 .shares = d->shares,

@@ -48,7 +48,7 @@ struct config_cpus {
 /* Section [daemon]; see settings.def. After config_check() no path or name is empty. */
 struct daemon_config {
 	char socket[PATHS_BYTES_MAX];
-	uint32_t socket_mode; /* permissions */
+	uint32_t socket_mode; /* permissions; filled in by config_check() */
 	char socket_group[CONFIG_NAME_BYTES];
 	char user[CONFIG_PREFIX_BYTES];
 	char prefix[CONFIG_PREFIX_BYTES];

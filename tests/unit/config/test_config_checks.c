@@ -231,3 +231,27 @@ TEST(paths__agree)
 	assert_int_equal(paths_prefix("a.sock", other, sizeof(other)), 0);
 	assert_string_equal(text, other);
 }
+
+TEST(socket_mode__of_the_systems_socket)
+{
+	static const struct {
+		const char *socket, *given;
+		uint32_t mode;
+	} rows[] = {{PATHS_SYSTEM_SOCKET, "", 0660},
+		    {PATHS_SYSTEM_SOCKET, "0666", 0666},
+		    {"/tmp/a.sock", "", 0666},
+		    {"/tmp/a.sock", "0600", 0600}};
+	struct config_error error;
+	struct config c;
+	char text[64];
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		config_defaults(&c);
+		snprintf(text, sizeof(text), "daemon.socket=%s", rows[i].socket);
+		assert_int_equal(config_set(&c, text, &error), 0);
+		snprintf(text, sizeof(text), "daemon.socket_mode=%s", rows[i].given);
+		assert_int_equal(config_set(&c, text, &error), 0);
+		assert_int_equal(config_check(&c, "test", &error), 0);
+		assert_int_equal(c.daemon.socket_mode, rows[i].mode);
+	}
+}

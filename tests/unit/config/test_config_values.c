@@ -200,7 +200,7 @@ TEST(socket__permissions_and_group)
 	struct config c = {0};
 
 	setting_defaults(SCOPE_DAEMON, &c.daemon);
-	assert_int_equal(c.daemon.socket_mode, 0666);
+	assert_int_equal(c.daemon.socket_mode, 0);
 	assert_string_equal(c.daemon.socket_group, "");
 	assert_int_equal(set_daemon(&c, "socket_mode", "0660", &why), 0);
 	assert_int_equal(c.daemon.socket_mode, 0660);
