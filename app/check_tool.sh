@@ -90,6 +90,17 @@ expect 0 'qps' --socket "$socket" limits
 expect 0 'queue pairs' --socket "$socket" limits --all
 expect 0 '0 identifiers' --socket "$socket" cm
 expect 0 'mad_malformed' --socket "$socket" cm --all
+expect 0 'Gbit/s out' --socket "$socket" top --batch -n 2 -d 0.1
+expect 0 'header_parse' --socket "$socket" top -b -n 1 -d 0.1 --hca hca1
+expect 2 'wants a terminal' --socket "$socket" top
+expect 2 'not a number of times' --socket "$socket" top -n 0
+expect 2 'no key to sort by' --socket "$socket" top -b --sort size
+if "$(dirname "$0")/check_top.py" "$softhca" "$socket"; then
+	echo 'ok softhca top'
+else
+	failed=1
+	echo 'FAIL softhca top'
+fi
 for view in status qp fifos runtime counters held limits cm topology; do
 	is_json "$view"
 done

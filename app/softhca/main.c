@@ -40,6 +40,16 @@ static int read_seconds(const char *text, double *seconds)
 	return EXIT_CODE_OK;
 }
 
+static int read_count(const char *text, unsigned *count)
+{
+	char *end;
+
+	*count = strtoul(text, &end, 10);
+	if (*count == 0 || *end || text[0] == '-')
+		return refuse("not a number of times: ", text);
+	return EXIT_CODE_OK;
+}
+
 /* Exit code. */
 static int apply_option(enum option_id id, const char *argument, struct request *r)
 {
@@ -56,6 +66,12 @@ static int apply_option(enum option_id id, const char *argument, struct request 
 	case OPTION_listen:
 		r->listen = argument;
 		break;
+	case OPTION_sort:
+		r->sort = argument;
+		break;
+	case OPTION_count:
+		return read_count(argument, &r->count);
+	case OPTION_delay:
 	case OPTION_interval:
 		return read_seconds(argument, &r->interval_s);
 	case OPTION_json:
@@ -63,6 +79,9 @@ static int apply_option(enum option_id id, const char *argument, struct request 
 		break;
 	case OPTION_all:
 		r->all = true;
+		break;
+	case OPTION_batch:
+		r->batch = true;
 		break;
 	case OPTION_dot:
 		r->dot = true;

@@ -18,7 +18,10 @@ struct request {
 	bool all;	    /* counters, cm: including zeroes; limits: with their sentences */
 	bool dot;	    /* topology: for graphviz */
 	const char *listen; /* exporter: address and port */
-	double interval_s;  /* runtime: how long to measure */
+	double interval_s;  /* runtime: how long to measure; top: between two looks */
+	unsigned count;	    /* top: how many; 0: without end */
+	bool batch;	    /* top: no terminal */
+	const char *sort;   /* top: key of the queue pairs; NULL: the first */
 	bool probe;	    /* status: measure the distances of the lcores */
 };
 
@@ -30,6 +33,7 @@ int view_held(struct connection *c, const struct request *r);
 int view_runtime(struct connection *c, const struct request *r);
 int view_limits(struct connection *c, const struct request *r);
 int view_cm(struct connection *c, const struct request *r);
+int view_top(struct connection *c, const struct request *r);
 /* Prints what the exporter serves, once. */
 int view_metrics(struct connection *c, const struct request *r);
 /* These need no daemon: c is NULL. */

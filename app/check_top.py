@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""`softhca top` in a pseudo-terminal of 80x24: its screen fits, its keys work, and however it ends the terminal
+is as it was.  usage: check_top.py SOFTHCA SOCKET; exit code 0 or 1"""
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import sys
+import termios
+import time
+
+OFF = "\x1b[?25h\x1b[?1049l"
+PATIENCE_S = 30
+
+
+class Top:
+    def __init__(self, *arguments):
+        self.text = ""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.read(0, 1)  # the terminal's size first
+            os.execv(sys.argv[1], [sys.argv[1], "--socket", sys.argv[2], "top", *arguments])
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.before = termios.tcgetattr(self.fd)
+        os.write(self.fd, b"\n")
+
+    def until(self, pattern):
+        """Reads until the text since the last call matches; returns it."""
+        end = time.monotonic() + PATIENCE_S
+        while not re.search(pattern, self.text, re.S):
+            ready = select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]
+            assert ready, f"no {pattern!r} in {self.text!r}"
+            try:
+                self.text += os.read(self.fd, 65536).decode()
+            except OSError:
+                raise AssertionError(f"it ended: no {pattern!r} in {self.text!r}") from None
+        seen, self.text = self.text, ""
+        return seen
+
+    def ends(self, code):
+        self.until(re.escape(OFF))
+        status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        after = termios.tcgetattr(self.fd)
+        os.close(self.fd)
+        assert after == self.before, "the terminal is not as it was"
+        assert status == code, f"exit code {status}"
+
+
+def main():
+    frame = r"\x1b\[H(.*?)\x1b\[J"
+    top = Top("-d", "0.2")
+    lines = re.search(frame, top.until(frame), re.S)[1].replace("\x1b[K", "").split("\r\n")
+    assert len(lines) <= 24 and max(map(len, lines)) <= 80, lines
+    heads = [line.split()[0] for line in lines if line[:1].isupper()]
+    assert heads == ["HCA", "ENGINE", "ENGINE", "HCA"], lines
+    assert any(line.startswith("hca1 ") for line in lines), lines
+    os.write(top.fd, b"s")
+    top.until("queue pairs by qpn.*s: sort")
+    os.write(top.fd, b" ")
+    top.until("PAUSED")
+    os.write(top.fd, b" ")
+    top.until(r"space: pause.*\x1b\[J")
+    os.kill(top.pid, signal.SIGTSTP)
+    top.until(re.escape(OFF))
+    os.kill(top.pid, signal.SIGCONT)
+    top.until(frame)
+    os.write(top.fd, b"q")
+    top.ends(0)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        top = Top("-d", "0.2")
+        top.until(frame)
+        os.kill(top.pid, number)
+        top.ends(0)
+    top = Top("-n", "2", "-d", "0.1")
+    top.until(frame + ".*" + frame + ".*" + "(?=" + re.escape(OFF) + ")")
+    top.text = OFF
+    top.ends(0)
+    Top("--hca", "nosuch").ends(1)
+
+
+main()

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `softhca top`: the terminal, the keys and the clock. Signals arrive through a descriptor, so that every way out
+ * passes the place that restores the terminal.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+#include "top.h"
+
+/* The daemon measures modules for a while after each question. */
+#define ASK_EVERY_S 2.0
+#define FIRST_S	    0.5
+
+#define SCREEN_ON  "\033[?1049h\033[?25l"
+#define SCREEN_OFF "\033[?25h\033[?1049l"
+#define HOME	   "\033[H"
+#define LINE_END   "\033[K\r\n"
+#define REST_OFF   "\033[J"
+
+enum { ROWS_USUAL = 24, COLUMNS_USUAL = 80 };
+
+struct top {
+	struct connection *c;
+	const struct request *r;
+	struct look then, now;
+	enum top_sort sort;
+	struct termios before;
+	int signals; /* signalfd */
+	bool on, paused, over;
+	bool stale; /* it was paused, and nothing was measured: look anew */
+};
+
+/* ---- the terminal ---- */
+
+static void write_text(const char *text, size_t bytes)
+{
+	while (bytes) {
+		ssize_t n = write(STDOUT_FILENO, text, bytes);
+
+		if (n <= 0)
+			return;
+		text += n;
+		bytes -= n;
+	}
+}
+
+static void screen_on(struct top *t)
+{
+	struct termios raw = t->before;
+
+	raw.c_lflag &= ~(ICANON | ECHO);
+	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+	write_text(SCREEN_ON, strlen(SCREEN_ON));
+	t->on = true;
+}
+
+static void screen_off(struct top *t)
+{
+	if (!t->on)
+		return;
+	write_text(SCREEN_OFF, strlen(SCREEN_OFF));
+	tcsetattr(STDIN_FILENO, TCSANOW, &t->before);
+	t->on = false;
+}
+
+/* Writes the lines, cut to the width of the terminal, and clears what is left of the old ones. */
+static void show(const char *text, unsigned columns, const char *last)
+{
+	write_text(HOME, strlen(HOME));
+	for (const char *end; (end = strchr(text, '\n')) != NULL; text = end + 1) {
+		size_t length = end - text;
+
+		write_text(text, length < columns ? length : columns);
+		write_text(LINE_END, strlen(LINE_END));
+	}
+	write_text(last, strlen(last) < columns ? strlen(last) : columns);
+	write_text(REST_OFF, strlen(REST_OFF));
+}
+
+static void draw(struct top *t)
+{
+	struct winsize size = {.ws_row = 0};
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *out;
+
+	if (t->r->batch) {
+		top_print(stdout, &t->then, &t->now, t->sort, 0);
+		puts("");
+		fflush(stdout);
+		return;
+	}
+	out = open_memstream(&text, &bytes);
+	if (!out)
+		return;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col)
+		size = (struct winsize){.ws_row = ROWS_USUAL, .ws_col = COLUMNS_USUAL};
+	top_print(out, &t->then, &t->now, t->sort, size.ws_row - 1);
+	if (fclose(out) == 0)
+		show(text, size.ws_col,
+		     t->paused ? "PAUSED  space: go on  s: sort  q: quit"
+			       : "space: pause  s: sort  q: quit");
+	free(text);
+}
+
+/* ---- keys and signals ---- */
+
+/* Leaves the terminal to the shell until we are continued. */
+static void suspend(struct top *t)
+{
+	screen_off(t);
+	raise(SIGSTOP);
+	screen_on(t);
+}
+
+static void take_signal(struct top *t)
+{
+	struct signalfd_siginfo info;
+
+	if (read(t->signals, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (info.ssi_signo == SIGTSTP)
+		suspend(t);
+	else if (info.ssi_signo != SIGWINCH)
+		t->over = true;
+	if (!t->over && t->then.status)
+		draw(t);
+}
+
+static void take_key(struct top *t)
+{
+	char key;
+
+	if (read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q')
+		t->over = true;
+	else if (key == ' ')
+		t->stale = !(t->paused = !t->paused);
+	else if (key == 's')
+		t->sort = (t->sort + 1) % SORT_COUNT;
+	if (!t->over && t->then.status)
+		draw(t);
+}
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+/* Serves keys and signals for that time. */
+static void pass(struct top *t, double seconds)
+{
+	double end = now_s() + seconds, left;
+
+	while (!t->over && ((left = end - now_s()) > 0 || t->paused)) {
+		struct pollfd fds[2] = {{.fd = t->signals, .events = POLLIN},
+					{.fd = t->r->batch ? -1 : STDIN_FILENO, .events = POLLIN}};
+		double wait = left < ASK_EVERY_S ? left : ASK_EVERY_S;
+
+		if (poll(fds, 2, t->paused ? -1 : (int)(wait * 1000) + 1) == 0 && left > wait)
+			json_decref(connection_ask(t->c, "runtime", NULL));
+		if (fds[0].revents)
+			take_signal(t);
+		if (fds[1].revents && !t->over)
+			take_key(t);
+	}
+}
+
+/* ---- all ---- */
+
+/* Takes a look after another until the end. False: the daemon is gone. */
+static bool watch(struct top *t)
+{
+	double first = t->r->batch || t->r->interval_s < FIRST_S ? t->r->interval_s : FIRST_S;
+
+	if (!look_take(&t->now, t->c, t->r))
+		return false;
+	for (unsigned i = 0; !t->over && (!t->r->count || i < t->r->count); i++) {
+		pass(t, i ? t->r->interval_s : first);
+		if (t->over)
+			break;
+		look_free(&t->then);
+		if (t->stale) {
+			look_free(&t->now);
+			i--;
+		}
+		t->then = t->now;
+		if (!look_take(&t->now, t->c, t->r))
+			return false;
+		if (!t->stale)
+			draw(t);
+		t->stale = false;
+	}
+	return true;
+}
+
+static int open_signals(void)
+{
+	static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (unsigned i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+		sigaddset(&set, caught[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static int find_sort(const char *name, enum top_sort *sort)
+{
+	for (*sort = 0; name && *sort < SORT_COUNT; (*sort)++) {
+		if (strcmp(name, top_sorts[*sort]) == 0)
+			return EXIT_CODE_OK;
+	}
+	if (!name)
+		return EXIT_CODE_OK;
+	fprintf(stderr, "softhca: no key to sort by: %s (messages, qpn, pid, state)\n", name);
+	return EXIT_CODE_USAGE;
+}
+
+int view_top(struct connection *c, const struct request *r)
+{
+	struct top t = {.c = c, .r = r, .signals = open_signals()};
+	int code = find_sort(r->sort, &t.sort);
+	bool answered;
+
+	if (code)
+		return code;
+	if (!r->batch && (tcgetattr(STDIN_FILENO, &t.before) || !isatty(STDOUT_FILENO))) {
+		fputs("softhca: top wants a terminal; --batch does without\n", stderr);
+		return EXIT_CODE_USAGE;
+	}
+	if (!r->batch)
+		screen_on(&t);
+	answered = watch(&t);
+	screen_off(&t);
+	look_free(&t.then);
+	look_free(&t.now);
+	close(t.signals);
+	if (answered)
+		return EXIT_CODE_OK;
+	fputs(r->hca ? "softhca: the daemon does not answer, or has no such HCA\n"
+		     : "softhca: the daemon does not answer any more\n",
+	      stderr);
+	return EXIT_CODE_FAILURE;
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See top.h. */
+#include <ctype.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "columns.h"
+#include "pipeline/topology.h"
+#include "top.h"
+
+enum { LINE_BYTES = 160, KEY_BYTES = 64, COMM_BYTES = 16, MSN_MASK = 0xffffff, FIXED_ROWS = 5 };
+
+const char *const top_sorts[SORT_COUNT] = {"messages", "qpn", "pid", "state"};
+
+/* ---- a look ---- */
+
+static bool ask_into(struct connection *c, json_t *to, const char *command, const char *about)
+{
+	json_t *answer = connection_ask(c, command, about);
+
+	return answer && json_object_set_new(to, about, answer) == 0;
+}
+
+static bool ask_engines(struct look *l, struct connection *c, const char *hca)
+{
+	unsigned long long engines = 1;
+	char key[KEY_BYTES];
+	bool ok = true;
+
+	for (unsigned engine = 0; engine < engines && ok; engine++) {
+		snprintf(key, sizeof(key), "%s,%u", hca, engine);
+		ok = ask_into(c, l->fifos, "fifos", key) && ask_into(c, l->runtime, "runtime", key);
+		engines = number_of(json_object_get(l->runtime, key), "engines");
+	}
+	return ok;
+}
+
+bool look_take(struct look *l, struct connection *c, const struct request *r)
+{
+	struct timespec t;
+	const char *hca;
+	json_t *port;
+	bool ok, found = false;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	*l = (struct look){t.tv_sec + t.tv_nsec * 1e-9,
+			   connection_ask(c, "status", NULL),
+			   json_object(),
+			   json_object(),
+			   json_object(),
+			   json_object()};
+	ok = l->status != NULL;
+	json_object_foreach(json_object_get(l->status, "ports"), hca, port)
+	{
+		if (r->hca && strcmp(r->hca, hca) != 0)
+			continue;
+		found = true;
+		ok = ok && ask_into(c, l->counters, "counters", hca) &&
+		     ask_into(c, l->qps, "qp", hca) && ask_engines(l, c, hca);
+	}
+	return ok && found;
+}
+
+void look_free(struct look *l)
+{
+	json_decref(l->status);
+	json_decref(l->counters);
+	json_decref(l->qps);
+	json_decref(l->fifos);
+	json_decref(l->runtime);
+	*l = (struct look){.status = NULL};
+}
+
+/* ---- lines, of which the first ones are shown ---- */
+
+struct line {
+	double key; /* the largest first */
+	char text[LINE_BYTES];
+};
+
+struct lines {
+	struct line *line;
+	unsigned count;
+};
+
+/* The next line, to be filled. */
+static struct line *add_line(struct lines *l)
+{
+	void *more = realloc(l->line, (l->count + 1) * sizeof(*l->line));
+
+	if (!more) {
+		fputs("softhca: out of memory\n", stderr);
+		exit(EXIT_CODE_FAILURE);
+	}
+	l->line = more;
+	return &l->line[l->count++];
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? 1 : -1;
+	return strcmp(x->text, y->text);
+}
+
+static void print_lines(FILE *out, const char *head, struct lines *l, unsigned rows)
+{
+	if (l->count)
+		qsort(l->line, l->count, sizeof(*l->line), by_key);
+	fprintf(out, "%s\n", head);
+	for (unsigned i = 0; i < l->count && i < rows; i++)
+		fprintf(out, "%s\n", l->line[i].text);
+	free(l->line);
+}
+
+/* ---- rates ---- */
+
+static unsigned long long since(const json_t *then, const json_t *now, const char *key)
+{
+	unsigned long long before = number_of(then, key), after = number_of(now, key);
+
+	return after > before ? after - before : 0;
+}
+
+/* All counters of drops in a dictionary. */
+static unsigned long long drops_since(const json_t *then, json_t *now)
+{
+	unsigned long long sum = 0;
+	const char *name;
+	json_t *value;
+
+	json_object_foreach(now, name, value)
+	{
+		if (strncmp(name, "drop_", 5) == 0)
+			sum += since(then, now, name);
+	}
+	return sum;
+}
+
+static void add_hca(struct lines *l, const char *hca, const json_t *then, const json_t *now,
+		    double seconds)
+{
+	const json_t *a = json_object_get(then, "counters"),
+		     *pa = json_object_get(then, "port_counters");
+	json_t *b = json_object_get(now, "counters"), *pb = json_object_get(now, "port_counters");
+	struct line *line = add_line(l);
+
+	line->key = 0;
+	snprintf(line->text, LINE_BYTES, "%-10.10s %9.3f %9.3f %9.4f %9.4f %10.0f %10.0f", hca,
+		 since(a, b, "tx_bytes") * 8e-9 / seconds, since(a, b, "rx_bytes") * 8e-9 / seconds,
+		 since(a, b, "requests") * 1e-6 / seconds, since(a, b, "executed") * 1e-6 / seconds,
+		 since(a, b, "retransmitted_packets") / seconds,
+		 (drops_since(a, b) + drops_since(pa, pb)) / seconds);
+}
+
+/* A stage's share of the time and its cycles for each packet, from those of its modules. A packet
+ * passes each of them once: the busiest one has seen all. */
+static void add_stage(struct lines *l, const char *key, const char *stage, const json_t *then,
+		      const json_t *now)
+{
+	unsigned long long tsc = since(then, now, "tsc"), cycles = 0, packets = 0, polls = 0;
+	json_t *modules = json_object_get(now, "modules"), *module;
+	struct line *line = add_line(l);
+	const char *name;
+	double each, vector;
+
+	json_object_foreach(modules, name, module)
+	{
+		const json_t *old = json_object_get(json_object_get(then, "modules"), name);
+		unsigned long long elements = since(old, module, "elements");
+
+		if (strcmp(text_of(module, "stage"), stage) != 0)
+			continue;
+		cycles += since(old, module, "cycles");
+		if (elements > packets) {
+			packets = elements;
+			polls = since(old, module, "busy_polls");
+		}
+	}
+	each = packets ? (double)cycles / packets : 0;
+	vector = polls ? (double)packets / polls : 0;
+	line->key = tsc ? 100.0 * cycles / tsc : 0;
+	snprintf(line->text, LINE_BYTES, "%-10.10s %-16s %6.1f %14.0f %12.1f", key, stage,
+		 line->key, each, vector);
+}
+
+static void add_rings(struct lines *l, const char *key, const json_t *then, const json_t *now,
+		      double seconds)
+{
+	json_t *rings = json_object_get(now, "fifos"), *ring;
+	const char *name;
+
+	json_object_foreach(rings, name, ring)
+	{
+		const json_t *old = json_object_get(json_object_get(then, "fifos"), name);
+		unsigned long long depth = number_of(ring, "depth"),
+				   high = number_of(ring, "high_water");
+		struct line *line = add_line(l);
+
+		line->key = depth ? 100.0 * high / depth : 0;
+		snprintf(line->text, LINE_BYTES,
+			 "%-10.10s %-16s %6.1f %6llu %6llu %6llu %11.0f %10.0f", key, name,
+			 line->key, number_of(ring, "used"), high, depth,
+			 since(old, ring, "put") / seconds, since(old, ring, "full") / seconds);
+	}
+}
+
+/* ---- queue pairs ---- */
+
+/* The process of the client with that number on that HCA; 0: not listed. */
+static int pid_of(const json_t *status, const char *hca, unsigned long long client)
+{
+	json_t *clients = json_object_get(status, "clients"), *c;
+	const char *key;
+
+	json_object_foreach(clients, key, c)
+	{
+		if (number_of(c, "index") == client && strcmp(text_of(c, "hca"), hca) == 0)
+			return (int)number_of(c, "pid");
+	}
+	return 0;
+}
+
+/* Its name, which the process chose: printable ASCII here. */
+static void name_process(int pid, char name[COMM_BYTES])
+{
+	char path[KEY_BYTES];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	file = pid ? fopen(path, "re") : NULL;
+	if (!file || !fgets(name, COMM_BYTES, file))
+		strcpy(name, "-");
+	if (file)
+		fclose(file);
+	name[strcspn(name, "\n")] = '\0';
+	for (char *at = name; *at; at++) {
+		if (!isascii((unsigned char)*at) || !isprint((unsigned char)*at))
+			*at = '?';
+	}
+}
+
+static double key_of(enum top_sort sort, const json_t *qp, double rate, int pid)
+{
+	switch (sort) {
+	case SORT_QPN:
+		return -(double)number_of(qp, "qpn");
+	case SORT_PID:
+		return -pid;
+	case SORT_STATE:
+		return text_of(qp, "state")[0] == 'E'; /* ERR first */
+	case SORT_MESSAGES:
+	case SORT_COUNT:
+		break;
+	}
+	return rate;
+}
+
+static void add_qp(struct lines *l, const char *hca, const json_t *then, const json_t *qp,
+		   const json_t *status, double seconds, enum top_sort sort)
+{
+	double sent = (uint32_t)(number_of(qp, "sent") - number_of(then, "sent")) / seconds;
+	double received =
+		((number_of(qp, "received") - number_of(then, "received")) & MSN_MASK) / seconds;
+	int pid = pid_of(status, hca, number_of(qp, "client"));
+	struct line *line = add_line(l);
+	char name[COMM_BYTES];
+
+	if (!then) /* new: since when is not known */
+		sent = received = 0;
+	name_process(pid, name);
+	line->key = key_of(sort, qp, sent + received, pid);
+	snprintf(line->text, LINE_BYTES, "%-10.10s %8llu %-4s %-5s %8d %-15s %10.0f %10.0f", hca,
+		 number_of(qp, "qpn"), text_of(qp, "service"), text_of(qp, "state"), pid, name,
+		 sent, received);
+}
+
+static void add_qps(struct lines *l, const struct look *then, const struct look *now,
+		    double seconds, enum top_sort sort)
+{
+	const char *hca, *qpn;
+	json_t *answer, *qp;
+
+	json_object_foreach(now->qps, hca, answer)
+	{
+		const json_t *old = json_object_get(json_object_get(then->qps, hca), "qps");
+
+		json_object_foreach(json_object_get(answer, "qps"), qpn, qp)
+		{
+			add_qp(l, hca, json_object_get(old, qpn), qp, now->status, seconds, sort);
+		}
+	}
+}
+
+/* ---- the screen ---- */
+
+static void print_title(FILE *out, const struct look *now, double seconds, enum top_sort sort)
+{
+	unsigned long long qps = 0;
+	const char *hca;
+	json_t *answer;
+
+	json_object_foreach(now->qps, hca, answer)
+	{
+		qps += number_of(answer, "qp_count");
+	}
+	fprintf(out, "softhca top: up %llu s, %llu clients, %llu queue pairs by %s, over %.1f s\n",
+		number_of(now->status, "uptime_s"), number_of(now->status, "client_count"), qps,
+		top_sorts[sort], seconds);
+}
+
+static unsigned at_most(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
+/* Rows for each part, of those that there are. */
+struct shares {
+	unsigned hcas, stages, rings, qps;
+};
+
+static struct shares divide(unsigned rows, unsigned hcas)
+{
+	struct shares s = {hcas, UINT_MAX, UINT_MAX, UINT_MAX};
+
+	if (!rows)
+		return s;
+	rows = rows > FIXED_ROWS + 4 ? rows - FIXED_ROWS : 4;
+	s.hcas = at_most(hcas, 1 + rows / 5);
+	s.stages = rows / 4 + 1;
+	s.rings = rows / 5;
+	s.qps = rows - at_most(rows, s.hcas + s.stages + s.rings);
+	return s;
+}
+
+void top_print(FILE *out, const struct look *then, const struct look *now, enum top_sort sort,
+	       unsigned rows)
+{
+	struct shares show = divide(rows, json_object_size(now->counters));
+	struct lines hcas = {.count = 0}, stages = hcas, rings = hcas, qps = hcas;
+	double seconds = now->at_s - then->at_s;
+	const char *key;
+	json_t *answer;
+
+	json_object_foreach(now->counters, key, answer)
+	{
+		add_hca(&hcas, key, json_object_get(then->counters, key), answer, seconds);
+	}
+	json_object_foreach(now->runtime, key, answer)
+	{
+		for (unsigned s = 0; s < STAGE_COUNT; s++)
+			add_stage(&stages, key, stage_infos[s].name,
+				  json_object_get(then->runtime, key), answer);
+	}
+	json_object_foreach(now->fifos, key, answer)
+	{
+		add_rings(&rings, key, json_object_get(then->fifos, key), answer, seconds);
+	}
+	add_qps(&qps, then, now, seconds, sort);
+	print_title(out, now, seconds, sort);
+	print_lines(out,
+		    "HCA        Gbit/s out Gbit/s in  Mmsg/s out Mmsg/s in  retrans/s    drops/s",
+		    &hcas, show.hcas);
+	print_lines(out, "ENGINE     STAGE             load % cycles/packet  vector size", &stages,
+		    show.stages);
+	print_lines(
+		out,
+		"ENGINE     RING              high %   used   high  depth       put/s     full/s",
+		&rings, show.rings);
+	print_lines(out,
+		    "HCA             QPN SERV STATE      PID PROCESS           sent/s received/s",
+		    &qps, show.qps);
+}
