@@ -106,41 +106,27 @@ static void life(const char *bound, const char *destination, unsigned int room)
 	assert_int_equal(events, 3);
 	assert_int_equal(destroy_id(&l.ch, l.id, &events), 0);
 	assert_int_equal(events, 1);
+	close_channel(&c.ch);
+	close_channel(&l.ch);
 }
 
-TEST(connect__ipv4)
+TEST(connect__families)
 {
-	life("10.0.0.2", "10.0.0.2", 56);
-}
+	static const struct {
+		const char *bound, *destination;
+		unsigned int room; /* for private data */
+	} rows[] = {
+		{"10.0.0.2", "10.0.0.2", 56},
+		{"0.0.0.0", "10.1.0.2", 56},
+		{"fd00::2", "fd00::2", 56},
+		{"::", "fd00::2", 56},
+		{"::", "10.0.0.2", 56},
+		{"gid:fd00::2", "gid:fd00::2", 92},
+		{"gid:::", "gid:::ffff:10.0.0.2", 92},
+	};
 
-TEST(connect__ipv4_to_any)
-{
-	life("0.0.0.0", "10.1.0.2", 56);
-}
-
-TEST(connect__ipv6)
-{
-	life("fd00::2", "fd00::2", 56);
-}
-
-TEST(connect__ipv6_to_any)
-{
-	life("::", "fd00::2", 56);
-}
-
-TEST(connect__ipv4_to_any_ipv6)
-{
-	life("::", "10.0.0.2", 56);
-}
-
-TEST(connect__gids)
-{
-	life("gid:fd00::2", "gid:fd00::2", 92);
-}
-
-TEST(connect__gids_to_any)
-{
-	life("gid:::", "gid:::ffff:10.0.0.2", 92);
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		life(rows[i].bound, rows[i].destination, rows[i].room);
 }
 
 static const char *const self[][2] = {
