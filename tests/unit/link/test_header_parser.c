@@ -78,16 +78,6 @@ static void passed(enum channel_id to)
 	rte_pktmbuf_free(m);
 }
 
-TEST(hp_poll__requests_and_responses)
-{
-	for (unsigned opcode = 0; opcode <= WIRE_RC_SEND_ONLY_INV; opcode++) {
-		if (!wire_opcodes[opcode].defined)
-			continue;
-		receive(good(opcode), NULL);
-		passed(wire_opcodes[opcode].flags & WIRE_RESPONSE ? CHANNEL_HP_RRC : CHANNEL_HP_EE);
-	}
-}
-
 TEST(hp_poll__metadata)
 {
 	struct frame f = good(WIRE_RC_WRITE_ONLY_IMM);
@@ -137,19 +127,6 @@ TEST(hp_poll__the_same_frame_once_more)
 	rte_pktmbuf_free(m);
 }
 
-TEST(hp_poll__bad_icrc)
-{
-	struct frame f = good(WIRE_RC_SEND_ONLY);
-
-	f.payload = 64;
-	f.keep_icrc = true;
-	receive(f, flip_payload);
-	dropped(COUNTER_drop_rx_icrc);
-	f.omitted = true;
-	receive(f, NULL);
-	passed(CHANNEL_HP_EE);
-}
-
 /* Payloads over 512 bytes are checked by the module that copies them: icrc_bytes says how much
  * there is to check. */
 static void assert_icrc_bytes(uint32_t payload, bool omitted, bool later)
@@ -184,72 +161,6 @@ TEST(hp_poll__icrc_of_long_payloads_later)
 	assert_icrc_bytes(FX_MTU, false, true);
 	assert_icrc_bytes(512, true, false);
 	assert_icrc_bytes(513, true, false);
-}
-
-TEST(hp_poll__pkey)
-{
-	static const struct {
-		uint16_t theirs, ours;
-		bool passes;
-	} rows[] = {{0xffff, 0xffff, true},  {0x7fff, 0xffff, true},  {0xffff, 0x7fff, true},
-		    {0x7fff, 0x7fff, false}, {0x8001, 0xffff, false}, {0, 0xffff, false}};
-
-	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
-		struct frame f = good(WIRE_RC_SEND_ONLY);
-
-		f.h.pkey = rows[i].theirs;
-		fx->qp[0]->pkey = rows[i].ours;
-		receive(f, NULL);
-		if (rows[i].passes)
-			passed(CHANNEL_HP_EE);
-		else
-			dropped(COUNTER_drop_rx_pkey);
-	}
-}
-
-TEST(hp_poll__queue_pair)
-{
-	const uint32_t qpns[] = {0, 1, fx->qp[0]->qpn + 64, fx->qp[0]->qpn ^ 0x800000, 0xffffff};
-
-	for (unsigned i = 0; i < RTE_DIM(qpns); i++) {
-		struct frame f = good(WIRE_RC_SEND_ONLY);
-
-		f.h.dest_qp = qpns[i];
-		receive(f, NULL);
-		dropped(COUNTER_drop_rx_qpn);
-	}
-}
-
-TEST(hp_poll__service)
-{
-	static const uint8_t opcodes[] = {WIRE_RC_SEND_ONLY, WIRE_UC_SEND_ONLY, WIRE_UD_SEND_ONLY};
-
-	for (unsigned s = SERVICE_RC; s <= SERVICE_UD; s++)
-		for (unsigned o = 0; o < RTE_DIM(opcodes); o++) {
-			fx_service(0, s);
-			receive(good(opcodes[o]), NULL);
-			if (s == o)
-				passed(CHANNEL_HP_EE);
-			else
-				dropped(COUNTER_drop_rx_service);
-		}
-}
-
-TEST(hp_poll__peer_address)
-{
-	struct frame f = good(WIRE_RC_SEND_ONLY);
-
-	f.path.src_ip[15] ^= 1;
-	receive(f, NULL);
-	dropped(COUNTER_drop_rx_address);
-	f.path = fx_path(true, false, true); /* the other family */
-	receive(f, NULL);
-	dropped(COUNTER_drop_rx_address);
-	fx_service(0, SERVICE_UD); /* datagrams come from anywhere */
-	f = good(WIRE_UD_SEND_ONLY);
-	f.path.src_ip[15] ^= 1;
-	receive(f, NULL);
-	passed(CHANNEL_HP_EE);
 }
 
 static void admit(const struct wire_path *path, uint8_t bits)
@@ -287,56 +198,6 @@ TEST(hp_poll__admitted_senders)
 		assert_int_equal(dropped_before, v6 ? 123 : 27);
 	}
 	assert_int_equal(fx->qp[0]->hp.refused, 123 + 27);
-}
-
-static struct fx_options ipv6 = {.ipv6 = true};
-
-TEST_OPTIONS(hp_poll__peer_address_ipv6, &ipv6)
-{
-	for (unsigned i = 0; i < 16; i++) {
-		struct frame f = good(WIRE_RC_SEND_ONLY);
-
-		f.path = fx_path(true, false, true);
-		receive(f, NULL);
-		passed(CHANNEL_HP_EE);
-		f.path.src_ip[i] ^= 0x80;
-		receive(f, NULL);
-		dropped(COUNTER_drop_rx_address);
-	}
-}
-
-/* The same last bytes in the other family are another address. */
-TEST(hp_poll__peer_address_of_the_other_family)
-{
-	struct frame f = good(WIRE_RC_SEND_ONLY);
-	struct wire_path path = fx_path(false, false, true);
-
-	f.path = fx_path(true, false, true);
-	memcpy(f.path.src_ip, path.src_ip, 16); /* v4-mapped, in an IPv6 header */
-	receive(f, NULL);
-	dropped(COUNTER_drop_rx_address);
-}
-
-TEST_OPTIONS(hp_poll__peer_address_of_the_other_family_ipv6, &ipv6)
-{
-	struct frame f = good(WIRE_RC_SEND_ONLY);
-	struct wire_path path = fx_path(true, false, true);
-
-	f.path = fx_path(false, false, true);
-	memcpy(f.path.src_ip + 12, path.src_ip + 12, 4);
-	receive(f, NULL);
-	dropped(COUNTER_drop_rx_address);
-}
-
-TEST(hp_poll__truncated)
-{
-	for (uint16_t cut = 1; cut < 60; cut++) {
-		struct frame f = good(WIRE_RC_WRITE_ONLY);
-
-		f.cut = cut;
-		receive(f, NULL);
-		dropped(COUNTER_drop_rx_truncated);
-	}
 }
 
 /* The fields in front of the BTH (IPv4): 8 bytes of UDP, 20 of IP, 2 of Ethernet. */
@@ -389,34 +250,6 @@ TEST(hp_poll__checksum)
 {
 	receive(good(WIRE_RC_SEND_ONLY), ip_checksum);
 	dropped(COUNTER_drop_rx_checksum);
-}
-
-static void opcode_reserved(uint8_t *frame, unsigned bth)
-{
-	frame[bth] = 0x3f;
-}
-
-static void opcode_reserved_rc(uint8_t *frame, unsigned bth)
-{
-	frame[bth] = 0x1f;
-}
-
-static void tver(uint8_t *frame, unsigned bth)
-{
-	frame[bth + 1] |= 1;
-}
-
-TEST(hp_poll__opcode)
-{
-	receive(good(WIRE_RC_SEND_ONLY), opcode_reserved);
-	dropped(COUNTER_drop_rx_opcode);
-	receive(good(WIRE_RC_SEND_ONLY), tver);
-	dropped(COUNTER_drop_rx_tver);
-	receive(good(WIRE_RC_SEND_ONLY), opcode_reserved_rc); /* ExecutionEngine answers (C9-84) */
-	passed(CHANNEL_HP_EE);
-	fx_service(0, SERVICE_UC);
-	receive(good(WIRE_RC_SEND_ONLY), opcode_reserved_rc);
-	dropped(COUNTER_drop_rx_service);
 }
 
 TEST(hp_poll__congestion_notification)

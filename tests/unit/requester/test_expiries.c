@@ -13,50 +13,6 @@ static void wake_rrc(unsigned qp)
 	rrc_poll(fx->e);
 }
 
-/* The peer is no longer proven, less may be outstanding, and the time starts over. */
-TEST(loss__what_it_changes)
-{
-	struct qp *q = fx->qp[0];
-
-	sends(3);
-	expire(0, TIMER_LOSS);
-	fx_assert_counter(loss_timeouts, 1);
-	assert_int_equal(q->rrc.proven, 0);
-	assert_int_not_equal(q->rrc.window, 0);
-	assert_true(q->rrc.progress_ns == fx->e->now_ns);
-	respond_ack(0, P(0));
-	assert_int_equal(q->rrc.proven, 1);
-}
-
-/* Another lcore's clock is ahead of ours: no time has passed. */
-TEST(loss__not_before_its_time)
-{
-	struct qp *q = fx->qp[0];
-
-	sends(1);
-	put_expiry(0, TIMER_LOSS);
-	q->rrc.progress_ns = fx->e->now_ns + 1;
-	rrc_poll(fx->e);
-	fx_assert_counter(loss_timeouts, 0);
-	q->rrc.progress_ns = fx->e->now_ns;
-	assert_true(qp_quiet_ns(fx->e, q) == 0);
-}
-
-/* A wait for the receiver may take longer than Ttr. */
-TEST(loss__not_while_the_receiver_is_not_ready)
-{
-	struct qp *q = fx->qp[0];
-
-	sends(1);
-	q->rrc.rnr_waiting = 1;
-	expire(0, TIMER_LOSS);
-	fx_assert_counter(loss_timeouts, 0);
-	assert_int_equal(q->rrc.retry_left, 3);
-	q->rrc.rnr_waiting = 0;
-	expire(0, TIMER_LOSS);
-	fx_assert_counter(loss_timeouts, 1);
-}
-
 /* C9-140: with a timeout of 0 there is no timer, though one was set with another. */
 TEST(c9_140__no_timer)
 {
@@ -96,40 +52,7 @@ TEST(expiry__of_another_time)
 	fx_assert_counter(loss_timeouts, 1);
 }
 
-TEST(expiry__in_err)
-{
-	struct qp *q = fx->qp[0];
-
-	sends(1);
-	respond(0, P(0), aeth_rnr(1), 0);
-	qp_set_error(fx->e, q);
-	rrc_poll(fx->e);
-	expire(0, TIMER_RNR);
-	fx_assert_counter(rnr_timeouts, 0);
-	assert_int_equal(q->rrc.rnr_waiting, 1);
-}
-
 /* ---- RNR ---- */
-
-/* The peer was there: the Loss timer counts from now on (C9-139). */
-TEST(rnr__what_it_changes)
-{
-	struct qp *q = fx->qp[0];
-
-	sends(1);
-	fx->e->now_ns += 100 * US;
-	respond(0, P(0), aeth_rnr(1), 0);
-	assert_true(q->rrc.progress_ns == fx->e->now_ns);
-	fx->e->now_ns += 100 * US;
-	q->rtc.parked = PARK_RNR;
-	expire(0, TIMER_RNR);
-	fx_assert_counter(rnr_timeouts, 1);
-	assert_true(q->rrc.progress_ns == fx->e->now_ns);
-	assert_retransmission(WIRE_RC_SEND_ONLY, P(0));
-	rrc_poll(fx->e);
-	assert_int_equal(wake_take(&fx->e->wake[WAKE_RTC]), q->index);
-	wake_next(&q->wake[WAKE_RTC]);
-}
 
 /* As if the NAK had been lost: it counts no retry, and the QP does not wait for a timer that is not
  * armed. */

@@ -3,23 +3,6 @@
 #include "recv_fixture.h"
 #include "send_completion.h"
 
-TEST(rrc_poll__flush_in_order)
-{
-	send_request(0, USER_SEND, 8, 0);
-	send_request(0, USER_RDMA_READ, 2 * FX_MTU, 64);
-	send_request(0, USER_RDMA_WRITE, 3 * FX_MTU, 128);
-	send_request(0, USER_ATOMIC_FA, 8, 192);
-	send_request(0, USER_SEND, 8, 256);
-	sent();
-	qp_set_error(fx->e, fx->qp[0]);
-	rrc_poll(fx->e);
-	for (unsigned i = 0; i < 5; i++)
-		fx_assert_error(SYNDROME_WR_FLUSH, 64 * i);
-	fx_assert_no_cqe();
-	assert_int_equal(mq_count(&fx->qp[0]->mq.re), 0);
-	assert_int_equal(qp_outstanding(fx->qp[0]), 0);
-}
-
 /* Whose completion finds no place is in error: nobody would ever hear of its requests. */
 TEST(rrc_poll__completion_lost)
 {
@@ -33,59 +16,6 @@ TEST(rrc_poll__completion_lost)
 	respond_ack(0, P(0));
 	assert_int_equal(qp_state(fx->qp[0]), QP_ERR);
 	assert_int_equal(qp_state(fx->qp[1]), QP_RTS);
-}
-
-/* A message in several packets fails once, wherever its packets are. */
-TEST(rrc_poll__failing_message_completes_once)
-{
-	for (unsigned nak_at = 0; nak_at < 4; nak_at++) {
-		unsigned qp = nak_at;
-		uint32_t psn = fx->qp[qp]->rtc.next_psn;
-
-		send_request(qp, USER_RDMA_WRITE, 4 * FX_MTU, 0);
-		send_request(qp, USER_SEND, 8, 64);
-		sent();
-		respond(qp, psn + nak_at, aeth_nak(AETH_NAK_REMOTE_ACCESS), 0);
-		rrc_poll(fx->e);
-		fx_assert_error(SYNDROME_REMOTE_ACCESS, 0);
-		fx_assert_error(SYNDROME_WR_FLUSH, 64);
-		fx_assert_no_cqe();
-	}
-}
-
-/* The rest of the message was never sent: it comes as a bad request later. */
-TEST(rrc_poll__failing_message_half_sent_completes_once)
-{
-	fx_fill(CHANNEL_RTC_RPG, 2);
-	send_request(0, USER_RDMA_WRITE, 4 * FX_MTU, 0);
-	send_request(0, USER_SEND, 8, 64);
-	rtc_poll(fx->e);
-	fx_unfill(CHANNEL_RTC_RPG);
-	respond(0, P(1), aeth_nak(AETH_NAK_REMOTE_ACCESS), 0);
-	rtc_poll(fx->e);
-	rrc_poll(fx->e);
-	fx_assert_error(SYNDROME_REMOTE_ACCESS, 0);
-	fx_assert_error(SYNDROME_WR_FLUSH, 64);
-	fx_assert_no_cqe();
-}
-
-/* A bad request completes behind those before it. */
-TEST(rrc_poll__bad_request_in_its_turn)
-{
-	struct rte_mbuf *m = fx_request(0, USER_SEND, 8, 128);
-
-	request_of(m)->outcome = OUTCOME_LOCAL_QP_OP;
-	sends(2);
-	fx_put(CHANNEL_DP_RTC, m);
-	sent();
-	rrc_poll(fx->e);
-	fx_assert_no_cqe();
-	assert_int_equal(qp_state(fx->qp[0]), QP_RTS);
-	respond_ack(0, P(1));
-	fx_assert_cqe(USER_SEND, 0);
-	fx_assert_cqe(USER_SEND, 64);
-	fx_assert_error(SYNDROME_LOCAL_QP_OP, 128);
-	assert_int_equal(qp_state(fx->qp[0]), QP_ERR);
 }
 
 /* A request whose queue pair has been reset, or replaced by another one, completes nowhere. */
@@ -119,57 +49,6 @@ static void bad_request_with(unsigned qp, uint32_t wqe_offset, enum wire_outcome
 static void bad_request(unsigned qp, uint32_t wqe_offset)
 {
 	bad_request_with(qp, wqe_offset, OUTCOME_LOCAL_QP_OP);
-}
-
-/* In ERR all requests are flushed, those that are wrong, too. */
-TEST(rrc_poll__second_bad_request_is_flushed)
-{
-	bad_request_with(0, 0, OUTCOME_LOCAL_PROT);
-	bad_request(0, 64);
-	fx_assert_error(SYNDROME_LOCAL_PROT, 0);
-	fx_assert_error(SYNDROME_WR_FLUSH, 64);
-	fx_assert_no_cqe();
-}
-
-TEST(rrc_poll__bad_request_behind_a_nak_is_flushed)
-{
-	sends(1);
-	bad_request(0, 64);
-	respond(0, P(0), aeth_nak(AETH_NAK_REMOTE_ACCESS), 0);
-	fx_assert_error(SYNDROME_REMOTE_ACCESS, 0);
-	fx_assert_error(SYNDROME_WR_FLUSH, 64);
-	fx_assert_no_cqe();
-}
-
-/* A READ before it counts, too. */
-TEST(rrc_poll__bad_request_behind_a_read)
-{
-	send_request(0, USER_RDMA_READ, 8, 0);
-	sent();
-	bad_request(0, 64);
-	fx_assert_no_cqe();
-	respond_with(0,
-		     (struct wire_headers){.opcode = WIRE_RC_READ_RESP_ONLY,
-					   .psn = P(0),
-					   .syndrome = aeth_ack(31)},
-		     8, 1);
-	rrc_poll(fx->e);
-	fx_assert_cqe(USER_RDMA_READ, 0);
-	fx_assert_error(SYNDROME_LOCAL_QP_OP, 64);
-}
-
-/* It waits for what is outstanding; the flush is the end of that. */
-TEST(rrc_poll__flush_ends_a_bad_requests_wait)
-{
-	sends(2);
-	bad_request(0, 128);
-	fx_assert_no_cqe();
-	qp_set_error(fx->e, fx->qp[0]);
-	rrc_poll(fx->e);
-	fx_assert_error(SYNDROME_WR_FLUSH, 0);
-	fx_assert_error(SYNDROME_WR_FLUSH, 64);
-	fx_assert_error(SYNDROME_WR_FLUSH, 128);
-	fx_assert_no_cqe();
 }
 
 /* Completions of a queue pair that the CEU is just removing are not wanted any more. */

@@ -30,11 +30,6 @@ static void make_window(void)
 	assert_int_equal(v2p_write_mpt(&fx->h->v2p, &w), 0);
 }
 
-static void wake_rrc(unsigned qp)
-{
-	wake_post(&fx->e->wake[WAKE_RRC], &fx->qp[qp]->wake[WAKE_RRC], fx->qp[qp]->index);
-}
-
 /* They are no bytes, and yet a turn has an end. */
 TEST(local__a_turn_is_so_many)
 {
@@ -112,56 +107,4 @@ TEST(local__completes_by_itself)
 	fx_assert_cqe(USER_BIND_MW, 64);
 	rtc_poll(fx->e);
 	assert_int_equal(q->rtc.drained, q->sqd_turn);
-}
-
-TEST(local__completes_behind_a_read)
-{
-	make_window();
-	send_request(0, USER_RDMA_READ, 8, 0);
-	bind_by(0, REQUEST_SIGNALED, 64);
-	sent();
-	rrc_poll(fx->e);
-	fx_assert_counter(binds, 1);
-	fx_assert_no_cqe();
-	respond_with(0,
-		     (struct wire_headers){.opcode = WIRE_RC_READ_RESP_ONLY,
-					   .psn = P(0),
-					   .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
-		     8, 1);
-	rrc_poll(fx->e);
-	fx_assert_cqe(USER_RDMA_READ, 0);
-	fx_assert_cqe(USER_BIND_MW, 64);
-}
-
-/* All before it was done when the queue pair failed: it was, too. */
-TEST(local__done_before_the_failure)
-{
-	make_window();
-	bind_by(0, REQUEST_SIGNALED, 64);
-	rtc_poll(fx->e);
-	qp_set_error(fx->e, fx->qp[0]);
-	rrc_poll(fx->e);
-	fx_assert_cqe(USER_BIND_MW, 64);
-	fx_assert_no_cqe();
-}
-
-/* The bad request behind it arrives first, the word that it is there later. */
-TEST(local__a_bad_request_behind_it)
-{
-	struct rte_mbuf *m = fx_request(0, USER_SEND, 8, 128);
-
-	make_window();
-	request_of(m)->outcome = OUTCOME_LOCAL_LENGTH;
-	bind_by(0, REQUEST_SIGNALED, 64);
-	fx_put(CHANNEL_DP_RTC, m);
-	rtc_poll(fx->e);
-	assert_int_equal(fx_ring_count(CHANNEL_RTC_RRC), 1);
-	assert_int_equal(wake_take(&fx->e->wake[WAKE_RRC]), fx->qp[0]->index);
-	wake_next(&fx->qp[0]->wake[WAKE_RRC]);
-	rrc_poll(fx->e);
-	fx_assert_no_cqe();
-	wake_rrc(0);
-	rrc_poll(fx->e);
-	fx_assert_cqe(USER_BIND_MW, 64);
-	fx_assert_error(SYNDROME_LOCAL_LENGTH, 128);
 }

@@ -4,10 +4,6 @@
 #include "recv_fixture.h"
 #include "virt-to-phys/payload_ref.h"
 
-static const uint8_t opcodes[] = {WIRE_RC_READ_RESP_FIRST, WIRE_RC_READ_RESP_MIDDLE,
-				  WIRE_RC_READ_RESP_LAST, WIRE_RC_READ_RESP_ONLY};
-enum { FIRST = 1, MIDDLE = 2, LAST = 4, ONLY = 8 };
-
 static void read_request(uint32_t packets)
 {
 	send_request(0, USER_RDMA_READ, packets * FX_MTU, 0);
@@ -22,110 +18,6 @@ static void response(uint8_t opcode, uint32_t psn)
 					   .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
 		     opcode == WIRE_RC_ATOMIC_ACK ? 0 : FX_MTU, 1);
 	rrc_poll(fx->e);
-}
-
-/* Of the four opcodes exactly those of `mask` are taken as the next response, which is number
- * `index` of a READ of `packets`; the last of the mask is. A dropped one changes nothing. */
-static void assert_next(uint32_t index, uint8_t mask)
-{
-	struct qp *q = fx->qp[0];
-	uint64_t drops = fx_counter(COUNTER_drop_resp_opcode);
-	unsigned taken = 0;
-
-	for (unsigned i = 0; i < RTE_DIM(opcodes); i++) {
-		if (mask >> i & 1) {
-			taken = opcodes[i];
-			continue;
-		}
-		response(opcodes[i], P(index));
-		assert_int_equal(fx_counter(COUNTER_drop_resp_opcode), ++drops);
-		assert_int_equal(q->rrc.read_packets, index);
-		assert_no_retransmission();
-	}
-	response(taken, P(index));
-	assert_int_equal(fx_counter(COUNTER_drop_resp_opcode), drops);
-}
-
-TEST(c9_133__opcodes_of_read_responses)
-{
-	for (uint32_t packets = 1; packets <= 4; packets++) {
-		fx->qp[0]->rtc.next_psn = fx->qp[0]->rrc.unacked_psn = FX_PSN;
-		read_request(packets);
-		for (uint32_t i = 0; i < packets; i++)
-			assert_next(i, packets == 1	  ? ONLY
-				       : i == 0		  ? FIRST
-				       : i == packets - 1 ? LAST
-							  : MIDDLE);
-		fx_assert_cqe(USER_RDMA_READ, 0);
-		fx_assert_no_cqe();
-	}
-}
-
-/* Asked again from `at`: there, and only there, it may start over or continue. */
-static void ask_again(uint32_t packets, uint32_t at, uint8_t begin)
-{
-	unsigned qp = 0;
-	struct qp *q = fx->qp[qp];
-
-	q->rtc.next_psn = q->rrc.unacked_psn = FX_PSN;
-	q->rrc.retry_left = 7;
-	read_request(packets);
-	for (uint32_t i = 0; i < at; i++)
-		response(i ? WIRE_RC_READ_RESP_MIDDLE : WIRE_RC_READ_RESP_FIRST, P(i));
-	expire(0, TIMER_LOSS);
-	assert_retransmission(WIRE_RC_READ_REQUEST, P(at));
-	response(begin, P(at));
-	for (uint32_t i = at + 1; i < packets; i++)
-		assert_next(i, i == packets - 1 ? LAST : MIDDLE);
-	fx_assert_cqe(USER_RDMA_READ, 0);
-	fx_assert_counter(drop_resp_length, 0);
-	fx_assert_no_cqe();
-}
-
-TEST(c9_133__opcodes_after_asking_again)
-{
-	for (uint32_t packets = 2; packets <= 5; packets++)
-		for (uint32_t at = 0; at < packets; at++) {
-			bool last = at == packets - 1;
-
-			ask_again(packets, at,
-				  last ? WIRE_RC_READ_RESP_ONLY : WIRE_RC_READ_RESP_FIRST);
-			if (at)
-				ask_again(packets, at,
-					  last ? WIRE_RC_READ_RESP_LAST : WIRE_RC_READ_RESP_MIDDLE);
-		}
-}
-
-/* A repeated request from the middle of one READ does not let the next READ start over. */
-TEST(c9_133__asking_again_ends_with_the_read)
-{
-	ask_again(4, 2, WIRE_RC_READ_RESP_FIRST);
-	fx->qp[0]->rtc.next_psn = fx->qp[0]->rrc.unacked_psn = FX_PSN;
-	read_request(4);
-	assert_next(0, FIRST);
-	assert_next(1, MIDDLE);
-	assert_next(2, MIDDLE);
-	assert_next(3, LAST);
-	fx_assert_cqe(USER_RDMA_READ, 0);
-}
-
-/* Nor does it let a READ behind it start over. */
-TEST(c9_133__asking_again_is_about_one_read)
-{
-	read_request(4);
-	send_request(0, USER_RDMA_READ, 4 * FX_MTU, 64);
-	sent();
-	response(WIRE_RC_READ_RESP_FIRST, P(0));
-	response(WIRE_RC_READ_RESP_MIDDLE, P(1));
-	expire(0, TIMER_LOSS);
-	assert_retransmission(WIRE_RC_READ_REQUEST, P(2));
-	assert_retransmission(WIRE_RC_READ_REQUEST, P(4));
-	response(WIRE_RC_READ_RESP_FIRST, P(6));
-	fx_assert_counter(drop_resp_opcode, 1);
-	assert_no_retransmission();
-	response(WIRE_RC_READ_RESP_FIRST, P(2));
-	response(WIRE_RC_READ_RESP_LAST, P(3));
-	fx_assert_cqe(USER_RDMA_READ, 0);
 }
 
 /* Nothing that precedes is released by what is dropped, and no credits are taken. */
@@ -148,64 +40,6 @@ TEST(c9_133__an_impossible_response_changes_nothing)
 	assert_int_equal(fx->qp[0]->rrc.unacked_psn, P(0));
 	assert_no_retransmission();
 	fx_assert_no_cqe();
-}
-
-/* A READ or atomic further on has answered: the oldest one's response is lost. */
-TEST(c9_134__response_of_a_later_read)
-{
-	send_request(0, USER_RDMA_WRITE, 8, 0);
-	send_request(0, USER_RDMA_READ, FX_MTU, 64);
-	send_request(0, USER_ATOMIC_FA, 8, 128);
-	sent();
-	response(WIRE_RC_ATOMIC_ACK, P(2));
-	fx_assert_cqe(USER_RDMA_WRITE, 0);
-	fx_assert_no_cqe();
-	assert_retransmission(WIRE_RC_READ_REQUEST, P(1));
-	assert_retransmission(WIRE_RC_FETCH_ADD, P(2));
-}
-
-TEST(c9_134__response_of_a_later_read_begins_with_its_first)
-{
-	for (unsigned i = 0; i < 4; i++)
-		send_request(0, USER_RDMA_READ, (i & 1 ? 1 : 2) * FX_MTU, 64 * i);
-	sent();
-	response(WIRE_RC_READ_RESP_ONLY, P(2));
-	fx_assert_counter(drop_resp_opcode, 0);
-	assert_int_equal(fx_ring_count(CHANNEL_RRC_RPG), 4);
-	fx_unfill(CHANNEL_RRC_RPG);
-	fx->e->now_ns += 1000000;
-	response(WIRE_RC_READ_RESP_FIRST, P(3));
-	fx_assert_counter(drop_resp_opcode, 0);
-	assert_int_equal(fx_ring_count(CHANNEL_RRC_RPG), 4);
-	assert_retransmission(WIRE_RC_READ_REQUEST, P(0));
-}
-
-/* Credits come with the responses that have an AETH. */
-TEST(c9_158__credits_of_responses)
-{
-	struct wire_headers h = {
-		.opcode = WIRE_RC_READ_RESP_FIRST, .syndrome = aeth_ack(3), .msn = 5, .psn = P(0)};
-	struct qp *q = fx->qp[0];
-
-	q->rrc.credits = 0;
-	q->rtc.ssn = 9; /* eight before it */
-	read_request(3);
-	respond_with(0, h, FX_MTU, 1);
-	rrc_poll(fx->e);
-	assert_int_equal(q->rrc.credits, CREDITS_CAME | (5 + aeth_credits(3)));
-	h = (struct wire_headers){
-		.opcode = WIRE_RC_READ_RESP_MIDDLE, .syndrome = aeth_ack(4), .msn = 6, .psn = P(1)};
-	for (unsigned i = 0; i < 2; i++) { /* the second time as a duplicate */
-		respond_with(0, h, FX_MTU, 1);
-		rrc_poll(fx->e);
-	}
-	fx_assert_counter(ack_duplicate, 1);
-	assert_int_equal(q->rrc.credits, CREDITS_CAME | (5 + aeth_credits(3)));
-	respond(0, P(1), aeth_nak(AETH_NAK_REMOTE_ACCESS), 7); /* nor with a NAK's duplicate */
-	fx_assert_counter(ack_duplicate, 2);
-	assert_int_equal(q->rrc.credits, CREDITS_CAME | (5 + aeth_credits(3)));
-	respond(0, P(1), aeth_ack(4), 8);
-	assert_int_equal(q->rrc.credits, CREDITS_CAME | (8 + aeth_credits(4)));
 }
 
 /* A response with an AETH that is no ACK (C9-120, C9-135); a MIDDLE has none. */
@@ -300,20 +134,6 @@ TEST(c9_133__acknowledgements_with_payload)
 	fx_assert_cqe(USER_SEND, 0);
 }
 
-/* The network doubles an RNR NAK: one wait, one retry. */
-TEST(c9_132__doubled_rnr_nak)
-{
-	send_request(0, USER_SEND, 8, 0);
-	sent();
-	for (unsigned i = 0; i < 5; i++)
-		respond(0, P(0), aeth_rnr(1), 0);
-	assert_int_equal(fx_ring_count(CHANNEL_RRC_TC), 1);
-	assert_int_equal(fx->qp[0]->rrc.rnr_left, 1);
-	assert_int_equal(qp_state(fx->qp[0]), QP_RTS);
-	expire(0, TIMER_RNR);
-	assert_retransmission(WIRE_RC_SEND_ONLY, P(0));
-}
-
 /* A READ of 2^31 bytes with an MTU of 256 has 2^23 responses: alone it fits. */
 TEST(c9_061__the_largest_messages)
 {
@@ -338,14 +158,4 @@ TEST(c9_061__the_largest_messages)
 	rtc_poll(fx->e);
 	assert_true(take_packet(CHANNEL_RTC_RPG, &p));
 	assert_int_equal(p.headers.psn, psn_add(FX_PSN, PSN_WINDOW));
-}
-
-TEST(c9_061__a_message_longer_than_the_window)
-{
-	fx->qp[0]->mtu_bytes = 256;
-	fx_fill(CHANNEL_RTC_RPG, 4);
-	send_request(0, USER_RDMA_WRITE, 1u << 31, 0);
-	rtc_poll(fx->e);
-	assert_int_equal(fx->qp[0]->rtc.parked, PARK_NONE);
-	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 4);
 }

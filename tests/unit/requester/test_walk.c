@@ -98,6 +98,7 @@ TEST(window__after_an_rnr_wait)
 	respond(0, P(0), aeth_rnr(1), 0);
 	assert_int_equal(fx->qp[0]->rrc.window, 0);
 	expire(0, TIMER_RNR);
+	fx_assert_counter(rnr_timeouts, 1);
 	assert_int_equal(fx->qp[0]->rrc.window >> 4, 48);
 	assert_again(0, 48);
 }
@@ -132,54 +133,6 @@ TEST(walk__passes_what_has_no_packet)
 	assert_again(0, 3);
 }
 
-/* Everything has been sent again when a turn of the sender that had begun before adds more. */
-TEST(walk__more_comes_behind)
-{
-	struct qp *q = fx->qp[0];
-
-	sends(3);
-	expire(0, TIMER_LOSS);
-	q->rrc.retransmitting = 0;
-	send_request(0, USER_SEND, 16, 0);
-	rtc_poll(fx->e);
-	q->rrc.retransmitting = 1;
-	fx_unfill(CHANNEL_RTC_RPG);
-	assert_again(0, 4);
-	assert_int_equal(q->rrc.retransmitting, 0);
-}
-
-/* All is acknowledged before any of it could go out again. */
-TEST(walk__ends_when_all_is_acknowledged)
-{
-	sends(3);
-	fx_fill(CHANNEL_RRC_RPG, 0);
-	expire(0, TIMER_LOSS);
-	respond_ack(0, P(2));
-	fx_unfill(CHANNEL_RRC_RPG);
-	assert_again(3, 3);
-	assert_int_equal(fx->qp[0]->rrc.retransmitting, 0);
-}
-
-/* The last packet is on its way: the sender may continue, and is notified. */
-TEST(walk__ends_for_each_when_its_last_is_taken)
-{
-	struct qp *q = fx->qp[0];
-
-	sends(1);
-	send_request(1, USER_SEND, 16, 0);
-	sent();
-	expire(0, TIMER_LOSS);
-	q->rtc.parked = PARK_RETRANSMIT;
-	expire(1, TIMER_LOSS);
-	assert_retransmission(WIRE_RC_SEND_ONLY, P(0));
-	assert_int_equal(wake_take(&fx->e->wake[WAKE_RTC]), WAKE_END);
-	rrc_poll(fx->e);
-	assert_int_equal(q->rrc.retransmitting, 0);
-	assert_int_equal(fx->qp[1]->rrc.retransmitting, 1);
-	assert_int_equal(wake_take(&fx->e->wake[WAKE_RTC]), q->index);
-	wake_next(&q->wake[WAKE_RTC]);
-}
-
 /* Room for one at a time: they take turns. */
 TEST(walk__takes_turns)
 {
@@ -207,26 +160,6 @@ TEST(walk__takes_turns)
 	assert_int_equal(from[1], 4);
 }
 
-/* In the middle of it the peer says that it is not ready, or the queue pair fails: nothing more
- * goes. */
-TEST(walk__stops)
-{
-	for (unsigned qp = 0; qp < 2; qp++) {
-		for (unsigned i = 0; i < 4; i++)
-			send_request(qp, USER_SEND, 16, 0);
-		sent();
-		fx_fill(CHANNEL_RRC_RPG, 1);
-		expire(qp, TIMER_LOSS);
-		fx_unfill(CHANNEL_RRC_RPG);
-		if (qp == 0)
-			respond(0, P(0), aeth_rnr(1), 0);
-		else
-			fx->qp[1]->state = QP_ERR;
-		rrc_poll(fx->e);
-		assert_no_retransmission();
-	}
-}
-
 /* ---- READs ---- */
 
 static void read_response(uint8_t opcode, uint32_t psn)
@@ -237,74 +170,6 @@ static void read_response(uint8_t opcode, uint32_t psn)
 					   .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
 		     FX_MTU, 1);
 	rrc_poll(fx->e);
-}
-
-/* A READ may start over in the middle of it only where it was asked for again: not where it would
- * have been, had there been a buffer, nor where it was when one behind it was asked for. */
-TEST(c9_133__asked_again_where)
-{
-	struct qp *q = fx->qp[0];
-
-	for (unsigned i = 0; i < 2; i++)
-		send_request(0, USER_RDMA_READ, 4 * FX_MTU, 64 * i);
-	sent();
-	read_response(WIRE_RC_READ_RESP_FIRST, P(0));
-	fx_exhaust(fx->packets, 1); /* the response takes it */
-	expire(0, TIMER_LOSS);
-	fx_unfill(CHANNEL_RRC_RPG);
-	rrc_poll(fx->e);
-	assert_int_equal(q->rrc.read_asked, 1);
-	fx_refill();
-	fx_unfill(CHANNEL_RRC_RPG);
-	q->rrc.read_asked = 0;
-	fx_fill(CHANNEL_RRC_RPG, 0);
-	expire(0, TIMER_LOSS);
-	fx_unfill(CHANNEL_RRC_RPG);
-	fx_exhaust(fx->packets, 0);
-	rrc_poll(fx->e);
-	assert_no_retransmission();
-	assert_int_equal(q->rrc.read_asked, 0);
-	fx_refill();
-	fx_fill(CHANNEL_RRC_RPG, 1);
-	rrc_poll(fx->e);
-	assert_int_equal(q->rrc.read_asked, 1);
-	read_response(WIRE_RC_READ_RESP_MIDDLE, P(1));
-	fx_unfill(CHANNEL_RRC_RPG);
-	rrc_poll(fx->e);
-	assert_retransmission(WIRE_RC_READ_REQUEST, P(4));
-	assert_int_equal(q->rrc.read_asked, 1);
-	read_response(WIRE_RC_READ_RESP_FIRST, P(2));
-	fx_assert_counter(drop_resp_opcode, 1);
-}
-
-/* An atomic is the same again. */
-TEST(walk__of_atomics)
-{
-	static const uint8_t user[] = {USER_ATOMIC_CS, USER_ATOMIC_FA};
-	static const uint8_t wire[] = {WIRE_RC_CMP_SWAP, WIRE_RC_FETCH_ADD};
-
-	for (unsigned i = 0; i < 2; i++) {
-		struct rte_mbuf *m = fx_request(0, user[i], 8, 64 * i);
-
-		request_of(m)->swap_add = 0x1234567 + i;
-		request_of(m)->compare = 0x89abcdef + i;
-		fx_put(CHANNEL_DP_RTC, m);
-	}
-	sent();
-	expire(0, TIMER_LOSS);
-	for (unsigned i = 0; i < 2; i++) {
-		struct packet p = {0};
-
-		assert_true(take_packet(CHANNEL_RRC_RPG, &p));
-		assert_int_equal(p.headers.opcode, wire[i]);
-		assert_int_equal(p.headers.psn, P(i));
-		assert_true(p.headers.va == 0x1000);
-		assert_int_equal(p.headers.rkey, 0x99);
-		assert_true(p.headers.swap_add == 0x1234567ull + i);
-		assert_true(p.headers.compare == 0x89abcdefull + i);
-		assert_int_equal(p.headers.ackreq, 1);
-	}
-	assert_no_retransmission();
 }
 
 /* The responses of a READ count, as they come. */

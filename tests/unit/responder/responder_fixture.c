@@ -408,10 +408,3 @@ uint64_t fx_counter(enum counter which)
 {
 	return counter_read(stage_counters(&fx->e, STAGE_RESPONDER_EXEC), which);
 }
-
-bool fx_key_is_valid(uint32_t key)
-{
-	struct mpt_entry m;
-
-	return v2p_entry_get(&fx->v2p, key, &m) && m.key == key;
-}

@@ -97,8 +97,6 @@ void fx_assert_pattern(const uint8_t *p, uint32_t bytes, uint8_t seed);
 unsigned fx_poll(unsigned times);
 /* Collects the output so far. */
 void fx_collect(void);
-/* Does an entry of the MPT have this key? */
-bool fx_key_is_valid(uint32_t key);
 /* The next frame collected; fails the test if there is none. */
 const struct fx_frame *fx_frame(void);
 void fx_assert_no_frame(void);

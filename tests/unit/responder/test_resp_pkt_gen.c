@@ -22,59 +22,6 @@ static void assert_answer(uint32_t psn, uint32_t packets)
 	assert_read(WIRE_RC_READ_RESP_LAST, psn + packets - 1);
 }
 
-TEST(long_reads__take_turns)
-{
-	unsigned changes = 0, packets = 0;
-	uint32_t next[2] = {FX_PSN, FX_PSN + 1000};
-
-	fx->qp2->rq_psn = psn_add(FX_PSN, 1000);
-	fx_send_read(FX_QPN, FX_PSN, 16);
-	fx_send_read(FX_QPN2, fx->qp2->rq_psn, 16);
-	fx_poll(1);
-	for (unsigned last = 2; packets < 32; packets++) {
-		uint32_t psn = fx_frame()->h.psn;
-		unsigned who = psn_diff(psn, FX_PSN) < 500 ? 0 : 1;
-
-		assert_int_equal(psn, next[who] & PSN_MASK);
-		next[who]++;
-		changes += who != last;
-		last = who;
-	}
-	assert_int_equal(changes, 8); /* four packets a turn */
-	fx_assert_no_frame();
-}
-
-TEST(acks__wait_behind_a_read_and_are_superseded)
-{
-	fx_send_read(FX_QPN, FX_PSN, 200);
-	fx_poll(1);
-	for (unsigned i = 0; i < 2; i++) {
-		fx_send_write(FX_QPN, FX_PSN + 200 + i, FX_KEY);
-		responder_exec_poll(&fx->e);
-	}
-	assert_ptr_equal(fx->qp->respg.head->next, fx->qp->respg.tail); /* the READ and one ACK */
-	fx_poll(10);
-	assert_answer(FX_PSN, 200);
-	fx_assert_ack(FX_PSN + 201, 31, 3);
-	fx_assert_no_frame();
-}
-
-TEST(short_answers__of_others_are_not_held_up)
-{
-	struct wire_headers h = fx_write(FX_PSN);
-	unsigned i;
-
-	fx_send_read(FX_QPN, FX_PSN, 200);
-	fx_poll(1);
-	fx_send_to(FX_QPN2, h, 4, 0);
-	fx->frame_next = fx->frame_count;
-	fx_poll(1);
-	for (i = 0; fx->frames[fx->frame_next + i].h.opcode != WIRE_RC_ACK; i++)
-		assert_true(fx->frame_next + i < fx->frame_count);
-	assert_true(i <= 1);
-	fx_poll(10);
-}
-
 TEST(no_buffer__continues_later)
 {
 	struct rte_mbuf *all[255];
@@ -122,73 +69,6 @@ TEST(no_room__continues_later)
 	fx_assert_no_frame();
 }
 
-TEST(key_gone__naks_midway)
-{
-	uint32_t done;
-
-	fx_send_read(FX_QPN, FX_PSN, 100);
-	fx_poll(1);
-	done = fx->frame_count;
-	fx_send_write(FX_QPN, FX_PSN + 100, FX_KEY);
-	v2p_invalidate_mpt(&fx->v2p, FX_KEY);
-	fx->frame_next = fx->frame_count;
-	fx_poll(2);
-	fx_assert_ack(FX_PSN + done, aeth_nak(AETH_NAK_REMOTE_ACCESS), 1);
-	fx_assert_no_frame();
-	assert_int_equal(fx->qp->state, QP_ERR);
-	fx_assert_event(EQE_WQ_ACCESS_ERROR, FX_QPN);
-	assert_false(fx->qp->respg.active.listed);
-}
-
-TEST(key_gone__duplicate_ends_in_silence)
-{
-	fx_send_read(FX_QPN, FX_PSN, 100);
-	fx_poll(3);
-	fx_send_read(FX_QPN, FX_PSN, 100);
-	fx_poll(1);
-	v2p_invalidate_mpt(&fx->v2p, FX_KEY);
-	fx->frame_next = fx->frame_count;
-	fx_poll(2);
-	fx_assert_no_frame();
-	assert_int_equal(fx->qp->state, QP_RTS);
-	fx_assert_counter(drop_duplicate, 1);
-}
-
-TEST(duplicate_read__replaces_its_unfinished_answer)
-{
-	fx_send_read(FX_QPN, FX_PSN, 200);
-	fx_send_write(FX_QPN, FX_PSN + 200, FX_KEY);
-	fx_poll(1);
-	assert_read(WIRE_RC_READ_RESP_FIRST, FX_PSN);
-	fx->frame_next = fx->frame_count;
-	fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = 1, .va = FX_VA + 3 * FX_MTU,
-		.rkey = FX_KEY, .dma_len = 197 * FX_MTU);
-	fx_poll(10);
-	assert_answer(1, 197);
-	fx_assert_ack(FX_PSN + 200, 31, 2); /* the ACK is still behind it */
-	fx_assert_no_frame();
-	assert_int_equal(fx->qp->ee.reads_issued, fx->qp->respg.reads_done);
-}
-
-TEST(duplicate_read__interrupts_a_later_answer)
-{
-	uint32_t done;
-
-	fx_send_read(FX_QPN, FX_PSN, 4);
-	fx_poll(1);
-	fx_send_read(FX_QPN, FX_PSN + 4, 100);
-	fx_poll(1);
-	done = fx->frame_count - 4;
-	fx->frame_next = fx->frame_count;
-	fx_send_read(FX_QPN, FX_PSN, 4);
-	fx_poll(5);
-	assert_answer(FX_PSN, 4);
-	for (unsigned i = done; i < 99; i++)
-		assert_read(WIRE_RC_READ_RESP_MIDDLE, FX_PSN + 4 + i);
-	assert_read(WIRE_RC_READ_RESP_LAST, FX_PSN + 103);
-	fx_assert_no_frame();
-}
-
 static void put_answer(enum response_kind kind, uint32_t psn, bool duplicate)
 {
 	struct arrival a = {.response = kind, .response_psn = psn, .length = FX_MTU};
@@ -215,39 +95,6 @@ TEST(duplicate_reads__are_bounded_and_sorted)
 	fx_assert_counter(drop_duplicate, 101 - order_others_max(fx->qp));
 	order_purge(fx->qp);
 	assert_null(fx->qp->respg.tail);
-}
-
-/* New READs and what is acknowledged between them may fill the list alone: the answer that is asked
- * for again must not be lost with its repetition. */
-TEST(duplicate_read__replaces_in_a_full_list)
-{
-	const uint32_t full = order_others_max(fx->qp);
-	unsigned n = 0;
-
-	for (uint32_t i = 0; i < full; i++) {
-		put_answer(RESPONSE_READ, 1 + 2 * i, false);
-		put_answer(RESPONSE_ACK, 2 + 2 * i, false);
-	}
-	put_answer(RESPONSE_READ, 1, true);
-	assert_int_equal(fx->qp->respg.head->psn, 1);
-	assert_true(fx->qp->respg.head->duplicate);
-	for (const struct answer *a = fx->qp->respg.head; a; a = a->next)
-		n++;
-	assert_int_equal(n, 2 * full);
-	fx_assert_counter(drop_duplicate, 0);
-	order_purge(fx->qp);
-}
-
-TEST(qp_error__gives_up_a_read)
-{
-	fx_send_read(FX_QPN, FX_PSN, 200);
-	fx_poll(1);
-	qp_set_error(&fx->e, fx->qp);
-	fx->frame_next = fx->frame_count;
-	fx_poll(1);
-	fx_assert_no_frame();
-	assert_false(fx->qp->respg.active.listed);
-	assert_int_equal(rte_mempool_in_use_count(fx->rx), 0);
 }
 
 static void close_qp(struct qp *q)
@@ -311,21 +158,6 @@ TEST(qp_closed__inside_the_list)
 	assert_int_equal(q[1]->closed & q[2]->closed, 1u << WAKE_EE);
 	fx_poll(5);
 	assert_false(q[0]->respg.active.listed);
-}
-
-TEST(ipv6_and_vlan__frames_are_right)
-{
-	struct wire_path path = {
-		.is_ipv6 = true, .has_vlan = true, .vlan_tci = 5, .ttl = 3, .sport = 0xc000};
-
-	wire_template_build(&fx->qp->path[0].template, &path);
-	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
-	fx_send_read(FX_QPN, FX_PSN + 1, 3);
-	fx->qp->mtu_bytes = 1024;
-	fx_poll(1);
-	fx_assert_ack(FX_PSN, 31, 1);
-	assert_read(WIRE_RC_READ_RESP_ONLY, FX_PSN + 1);
-	fx_assert_no_frame();
 }
 
 /* The fixture looks for the mark. */

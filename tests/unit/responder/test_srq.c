@@ -85,24 +85,6 @@ TEST(open__takes_one_and_never_ahead)
 	fx_assert_counter(srq_taken, 3);
 }
 
-TEST(open__place_is_free_once_taken)
-{
-	use_srq();
-	post(0, 11);
-	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
-	for (uint32_t i = 0; i < ENTRIES; i++) /* the last one in the same place */
-		post(0, 20 + i);
-	assert_int_equal(fx->qp->rwm.length, 11);
-	assert_int_equal(rwm_wqe_offset(fx->qp), TAG);
-	for (uint32_t i = 0; i < ENTRIES; i++) {
-		assert_int_equal(rwm_open(c, fx->qp2), RWM_VALID_ENTRY);
-		assert_int_equal(fx->qp2->rwm.length, 20 + i);
-		assert_int_equal(rwm_wqe_offset(fx->qp2), TAG + 1 + i);
-		rwm_release_wqe(fx->qp2);
-	}
-	assert_int_equal(rwm_open(c, fx->qp2), RWM_INVALID_WQE);
-}
-
 TEST(open__counts_wrap)
 {
 	use_srq();
@@ -116,21 +98,6 @@ TEST(open__counts_wrap)
 		rwm_release_wqe(fx->qp);
 	}
 	assert_int_equal(rwm_open(c, fx->qp), RWM_INVALID_WQE);
-}
-
-TEST(rewind__keeps_it_for_the_next_message)
-{
-	use_srq();
-	post(0, 100);
-	post(0, 200);
-	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
-	rwm_update_entry(fx->qp, 50);
-	rwm_rewind(fx->qp);
-	assert_true(srq_held(fx->qp));
-	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
-	assert_int_equal(fx->qp->rwm.length, 100);
-	assert_int_equal(fx->qp->rwm.entry_bytes, 0);
-	assert_int_equal(srq.consumed, 1);
 }
 
 TEST(open__impossible_count_ends_the_srq_for_good)
@@ -148,94 +115,12 @@ TEST(open__impossible_count_ends_the_srq_for_good)
 	fx_assert_counter(srq_errors, 1);
 }
 
-TEST(limit__event_once_when_fewer_are_left)
-{
-	use_srq();
-	for (uint32_t i = 0; i < ENTRIES; i++)
-		post(0, 10);
-	srq.limit = 2;
-	for (uint32_t left = ENTRIES; left-- > 0;) {
-		assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
-		rwm_release_wqe(fx->qp);
-		if (left == 1) {
-			fx_assert_event(EQE_SRQ_LIMIT, SRQN);
-			assert_int_equal(srq.limit, 0);
-		}
-		fx_assert_no_event();
-	}
-	fx_assert_counter(srq_limits, 1);
-}
-
 static void send(uint32_t qpn, uint8_t opcode, uint32_t n, uint32_t bytes)
 {
 	fx_send_to(qpn,
 		   (struct wire_headers){
 			   .opcode = opcode, .psn = (FX_PSN + n) & PSN_MASK, .ackreq = 1},
 		   bytes, 1);
-}
-
-TEST(message__completes_with_its_tag_and_promises_no_credits)
-{
-	use_srq();
-	fx->e.settings.e2e_credits = true;
-	post(0, 1000);
-	post(2000, 1000);
-	send(FX_QPN, WIRE_RC_SEND_FIRST, 0, FX_MTU);
-	send(FX_QPN2, WIRE_RC_SEND_ONLY, 0, 100);
-	send(FX_QPN, WIRE_RC_SEND_LAST, 1, 44);
-	fx_poll(2);
-	assert_cqe(FX_QPN2, USER_RECV, 0, TAG + 1);
-	assert_cqe(FX_QPN, USER_RECV, 0, TAG);
-	fx_assert_no_cqe();
-	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(fx_frame()->h.syndrome, aeth_ack(AETH_CREDIT_INVALID));
-	fx_assert_pattern(fx->memory + 2000, 100, 1);
-}
-
-TEST(message__keys_are_of_the_srqs_domain)
-{
-	use_srq();
-	fx->qp->pd = FX_PD + 1;
-	post(0, 1000);
-	send(FX_QPN, WIRE_RC_SEND_ONLY, 0, 100);
-	fx_poll(2);
-	assert_cqe(FX_QPN, USER_RECV, 0, TAG);
-	fx->qp->rq_pd = FX_PD + 1;
-	post(0, 1000);
-	send(FX_QPN, WIRE_RC_SEND_ONLY, 1, 100);
-	fx_poll(2);
-	assert_cqe(FX_QPN, USER_INVALID, SYNDROME_LOCAL_PROT, TAG + 1);
-}
-
-TEST(message__none_posted_is_rnr)
-{
-	use_srq();
-	send(FX_QPN, WIRE_RC_SEND_ONLY, 0, 100);
-	fx_poll(2);
-	fx_assert_ack(FX_PSN, aeth_rnr(12), 0);
-	post(0, 1000);
-	send(FX_QPN, WIRE_RC_SEND_ONLY, 0, 100);
-	fx_poll(2);
-	fx_assert_ack(FX_PSN, aeth_ack(AETH_CREDIT_INVALID), 1);
-	assert_cqe(FX_QPN, USER_RECV, 0, TAG);
-}
-
-TEST(message__bad_descriptor_hurts_its_taker_alone)
-{
-	struct wqe_data inlined = {.length = WQE_INLINE | 8, .lkey = 1, .addr = 1};
-
-	use_srq();
-	post(0, 1000);
-	memcpy(fx->rq + WQE_UNIT_BYTES, &inlined, sizeof(inlined));
-	post(0, 1000);
-	send(FX_QPN, WIRE_RC_SEND_ONLY, 0, 100);
-	send(FX_QPN2, WIRE_RC_SEND_ONLY, 0, 100);
-	fx_poll(3);
-	assert_cqe(FX_QPN, USER_INVALID, SYNDROME_LOCAL_QP_OP, TAG);
-	assert_cqe(FX_QPN2, USER_RECV, 0, TAG + 1);
-	assert_int_equal(qp_state(fx->qp), QP_ERR);
-	assert_int_equal(qp_state(fx->qp2), QP_RTS);
-	fx_assert_counter(bad_recv_wqe, 1);
 }
 
 TEST(message__impossible_count_fails_the_queue_pair)
@@ -271,48 +156,6 @@ TEST(flush__gives_back_what_it_holds_then_says_it_was_the_last)
 	wake_post(&fx->e.wake[WAKE_EE], &fx->qp->wake[WAKE_EE], fx->qp->index);
 	fx_poll(1);
 	fx_assert_no_cqe();
-	fx_assert_no_event();
-}
-
-TEST(wake__of_one_that_receives_is_not_its_last)
-{
-	use_srq();
-	post(0, 1000);
-	send(FX_QPN, WIRE_RC_SEND_FIRST, 0, FX_MTU);
-	fx_poll(1);
-	wake_post(&fx->e.wake[WAKE_EE], &fx->qp->wake[WAKE_EE], fx->qp->index);
-	fx_poll(1);
-	fx_assert_no_event();
-	send(FX_QPN, WIRE_RC_SEND_LAST, 1, 44);
-	fx_poll(1);
-	assert_cqe(FX_QPN, USER_RECV, 0, TAG);
-}
-
-/* The CEU moves it to ERR only to reset or destroy it. */
-TEST(flush__says_nothing_of_one_that_goes)
-{
-	use_srq();
-	post(0, 1000);
-	send(FX_QPN, WIRE_RC_SEND_FIRST, 0, FX_MTU);
-	fx_poll(1);
-	fx->qp->leaving = 1;
-	assert_true(qp_set_error(&fx->e, fx->qp));
-	fx_poll(1);
-	assert_cqe(FX_QPN, USER_INVALID, SYNDROME_WR_FLUSH, TAG);
-	fx_assert_no_event();
-	assert_int_equal(fx->qp->ee.flushed, EE_FLUSHED);
-}
-
-TEST(flush__after_a_failure_the_open_one_completes_first)
-{
-	use_srq();
-	post(0, 100);
-	send(FX_QPN, WIRE_RC_SEND_ONLY, 0, 200); /* longer than its buffer */
-	fx_poll(2);
-	assert_cqe(FX_QPN, USER_INVALID, SYNDROME_LOCAL_LENGTH, TAG);
-	fx_assert_no_cqe();
-	fx_assert_event(EQE_WQ_INVAL_REQ_ERROR, FX_QPN);
-	fx_assert_event(EQE_LAST_WQE, FX_QPN);
 	fx_assert_no_event();
 }
 
