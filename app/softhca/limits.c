@@ -8,6 +8,7 @@
 
 static const struct named_text texts[] = {
 #define SHARE(name, scope, total, reserve, user, client, refusal, attack, text) {#name, text},
+#define DATA_SHARE(name, user, client, floor, attack, text)			{#name, text},
 #include "base/shares.def"
 	{NULL, NULL},
 };

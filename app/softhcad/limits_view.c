@@ -4,67 +4,176 @@
  * the refusals. Changes nothing.
  */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include "base/shares.h"
 #include "daemon.h"
 #include "limits_view.h"
 #include "views.h"
 
-enum { HOLDERS_LISTED_MAX = 64 }; /* an answer of telemetry has 16 KiB */
+enum {
+	HOLDERS_LISTED_MAX = 48, /* an answer of telemetry has 16 KiB */
+	DATA_HOLDERS_LISTED_MAX = 16,
+};
 
-static const char *hca_name(const struct daemon *d, enum share row, unsigned hca)
+struct limit_row {
+	const char *name, *hca;
+	uint64_t total, used, assured, user_most, client_most, refused;
+};
+
+struct limit_holder {
+	const char *name, *hca;
+	char pid[16];
+	uint32_t uid;
+	uint64_t held, most, refused;
+};
+
+VIEW_OF(row_of, limit_row, SHARE_VIEW)
+VIEW_OF(holder_of, limit_holder, HOLDER_VIEW)
+
+static const struct {
+	const char *name;
+	unsigned user, client, floor;
+} data_rows[] = {
+#define DATA_SHARE(name, user, client, floor, attack, text) {#name, user, client, floor},
+#include "base/shares.def"
+};
+
+static const char *hca_name(const struct daemon *d, unsigned hca)
 {
-	return share_rows[row].of_hca ? d->devices[hca].section->name : "";
+	return d->devices[hca].section->name;
 }
 
-static struct rte_tel_data *row_of(const struct share_info *it, const char *hca)
-{
-	struct rte_tel_data *to = dict_new();
+/* ---- what there is ---- */
 
-	if (to) {
-		SHARE_VIEW(PUT)
-	}
-	return to;
+static void put_share(const struct daemon *d, enum share row, unsigned hca,
+		      struct rte_tel_data *rows, unsigned n)
+{
+	struct share_info i;
+	struct limit_row r;
+
+	shares_info(d->shares, row, hca, &i);
+	r = (struct limit_row){.name = share_rows[row].name,
+			       .hca = share_rows[row].of_hca ? hca_name(d, hca) : "",
+			       .total = i.total,
+			       .used = i.used,
+			       .assured = i.assured,
+			       .user_most = i.user_most,
+			       .client_most = i.client_most,
+			       .refused = i.refused};
+	dict_put_numbered(rows, n, row_of(&r));
+}
+
+static void put_data_share(const struct daemon *d, enum data_share row, unsigned hca,
+			   struct rte_tel_data *rows, unsigned n)
+{
+	const struct hca *h = d->devices[hca].hca;
+	uint64_t total = hca_share_total(h, row);
+	const struct limit_row r = {.name = data_rows[row].name,
+				    .hca = hca_name(d, hca),
+				    .total = total,
+				    .used = hca_share_held(h, row, HCA_ALL_CLIENTS),
+				    .assured = data_rows[row].floor,
+				    .user_most = total * data_rows[row].user / 100,
+				    .client_most = total * data_rows[row].client / 100};
+
+	dict_put_numbered(rows, n, row_of(&r));
 }
 
 static void put_rows(const struct daemon *d, struct rte_tel_data *to)
 {
 	struct rte_tel_data *rows = dict_new();
-	struct share_info info;
-	uint32_t n = 0;
+	unsigned n = 0;
 
-	for (unsigned row = 0; rows && row < SHARE_COUNT; row++) {
-		for (unsigned hca = 0; hca < (share_rows[row].of_hca ? d->device_count : 1);
-		     hca++) {
-			shares_info(d->shares, row, hca, &info);
-			dict_put_numbered(rows, n++, row_of(&info, hca_name(d, row, hca)));
-		}
-	}
+	for (unsigned row = 0; rows && row < SHARE_COUNT; row++)
+		for (unsigned hca = 0; hca < (share_rows[row].of_hca ? d->device_count : 1); hca++)
+			put_share(d, row, hca, rows, n++);
+	for (unsigned row = 0; rows && row < DATA_SHARE_COUNT; row++)
+		for (unsigned hca = 0; hca < d->device_count; hca++)
+			put_data_share(d, row, hca, rows, n++);
 	dict_put(to, "rows", rows);
 }
 
-static struct rte_tel_data *holder_of(const struct daemon *d, const struct share_holder *it)
-{
-	const char *hca = hca_name(d, it->row, it->hca);
-	struct rte_tel_data *to = dict_new();
-	char pid[16] = "all";
+/* ---- who holds it ---- */
 
-	if (it->pid)
-		snprintf(pid, sizeof(pid), "%d", it->pid);
-	if (to) {
-		HOLDER_VIEW(PUT)
+struct listing {
+	struct rte_tel_data *to;
+	unsigned listed, most, count; /* count: also those that find no room */
+};
+
+static void list(struct listing *l, const struct limit_holder *h)
+{
+	if (l->to && l->listed < l->most)
+		dict_put_numbered(l->to, l->listed++, holder_of(h));
+	l->count++;
+}
+
+static void list_shares(const struct daemon *d, struct listing *l)
+{
+	struct share_holder holder[HOLDERS_LISTED_MAX];
+	unsigned n = shares_holders(d->shares, holder, HOLDERS_LISTED_MAX);
+
+	for (unsigned i = 0; i < n && i < HOLDERS_LISTED_MAX; i++) {
+		const struct share_holder *s = &holder[i];
+		struct limit_holder h = {.name = share_rows[s->row].name,
+					 .hca = share_rows[s->row].of_hca ? hca_name(d, s->hca)
+									  : "",
+					 .pid = "all",
+					 .uid = s->uid,
+					 .held = s->held,
+					 .most = s->most,
+					 .refused = s->refused};
+
+		if (s->pid)
+			snprintf(h.pid, sizeof(h.pid), "%d", s->pid);
+		list(l, &h);
 	}
-	return to;
+	if (n > HOLDERS_LISTED_MAX)
+		l->count += n - HOLDERS_LISTED_MAX;
+}
+
+/* What the clients of an HCA hold of a row of the data path. */
+static void list_data_share(const struct daemon *d, struct listing *l, enum data_share row,
+			    unsigned hca, const struct control_client_info *client, unsigned n)
+{
+	const struct hca *h = d->devices[hca].hca;
+	struct limit_holder one = {.name = data_rows[row].name,
+				   .hca = hca_name(d, hca),
+				   .most = hca_share_total(h, row) * data_rows[row].client / 100};
+
+	for (unsigned i = 0; i < n; i++) {
+		if (strcmp(client[i].device, one.hca) != 0)
+			continue;
+		one.held = hca_share_held(h, row, client[i].index);
+		one.uid = client[i].uid;
+		snprintf(one.pid, sizeof(one.pid), "%d", client[i].pid);
+		if (one.held)
+			list(l, &one);
+	}
+}
+
+static void list_data_shares(const struct daemon *d, struct listing *l)
+{
+	unsigned n = control_clients(d->control, NULL, 0);
+	struct control_client_info *client = calloc(n ? n : 1, sizeof(*client));
+
+	if (!client)
+		return;
+	n = RTE_MIN(n, control_clients(d->control, client, n));
+	for (unsigned row = 0; row < DATA_SHARE_COUNT; row++)
+		for (unsigned hca = 0; hca < d->device_count; hca++)
+			list_data_share(d, l, row, hca, client, n);
+	free(client);
 }
 
 void limits_put(const struct daemon *d, struct rte_tel_data *to)
 {
-	struct share_holder holder[HOLDERS_LISTED_MAX];
-	struct rte_tel_data *a = dict_new();
-	unsigned count = shares_holders(d->shares, holder, HOLDERS_LISTED_MAX);
+	struct listing l = {.to = dict_new(), .most = DATA_HOLDERS_LISTED_MAX};
 
 	put_rows(d, to);
-	rte_tel_data_add_dict_u64(to, "holder_count", count);
-	for (unsigned i = 0; a && i < count && i < HOLDERS_LISTED_MAX; i++)
-		dict_put_numbered(a, i, holder_of(d, &holder[i]));
-	dict_put(to, "holders", a);
+	list_data_shares(d, &l);
+	l.most = HOLDERS_LISTED_MAX;
+	list_shares(d, &l);
+	rte_tel_data_add_dict_u64(to, "holder_count", l.count);
+	dict_put(to, "holders", l.to);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <rte_common.h>
 #include <rte_malloc.h>
+#include "buffer_shares.h"
 #include "multi_queue.h"
 #include "requester/requester.h"
 
@@ -84,4 +85,24 @@ unsigned requester_elements(const struct engine *e)
 
 	return mq->sw_free.size - mq_free_count(&mq->sw_free) + mq->rd_free.size -
 	       mq_free_count(&mq->rd_free) + mq->re_free.size - mq_free_count(&mq->re_free);
+}
+
+static const struct mq_free *pool_of(const struct engine *e, enum data_share which)
+{
+	const struct multi_queue *mq = e->mq;
+
+	return which == DATA_SHARE_packets_kept ? &mq->sw_free
+	       : which == DATA_SHARE_reads_kept ? &mq->rd_free
+						: &mq->re_free;
+}
+
+unsigned requester_room(const struct engine *e, enum data_share which)
+{
+	return pool_of(e, which)->size;
+}
+
+unsigned requester_kept(const struct engine *e, enum data_share which, unsigned client)
+{
+	return mq_held(pool_of(e, which),
+		       client == REQUESTER_ALL ? HOLDER_ALL : HOLDER_CLIENT + client);
 }

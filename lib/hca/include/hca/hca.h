@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include "base/limits.h"
 #include "base/peer_list.h"
+#include "base/shares.h"
 #include "completion/completion.h"
 #include "context/multicast.h"
 #include "context/qp_context.h"
@@ -69,6 +70,14 @@ unsigned hca_poll_stage(struct engine *e, enum stage_id stage);
 /* Polls all stages of all engines once at that time: tests and single-lcore use. Returns elements
  * handled. */
 unsigned hca_poll(struct hca *h, uint64_t now_ns);
+
+/*
+ * How much there is of what the engines share out by themselves, and how much of it a client holds
+ * (HCA_ALL_CLIENTS: all of them). Any thread; may be a moment old.
+ */
+enum { HCA_ALL_CLIENTS = CLIENTS_MAX };
+uint64_t hca_share_total(const struct hca *h, enum data_share which);
+uint64_t hca_share_held(const struct hca *h, enum data_share which, unsigned client);
 
 /* Sum of a counter over all stages and the control thread. */
 uint64_t hca_counter(const struct hca *h, enum counter which);

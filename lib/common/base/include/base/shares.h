@@ -31,6 +31,13 @@ enum share {
 	SHARE_COUNT
 };
 
+/* What the data path shares out by itself (DATA_SHARE). */
+enum data_share {
+#define DATA_SHARE(name, user, client, floor, attack, text) DATA_SHARE_##name,
+#include "base/shares.def"
+	DATA_SHARE_COUNT
+};
+
 /* Refusals that are no errno: the connection ends; the request is ignored; it waits. */
 enum { SHARE_CLOSED = 4096, SHARE_DROPPED, SHARE_LATER };
 

@@ -5,6 +5,8 @@
  * The segmentation and requester_recv stages: RequesterTransControl, ReqPktGen;
  * RequesterRecvControl, ScatterEntryManager, TimerControl; and MultiQueue between them.
  */
+#include "base/limits.h"
+#include "base/shares.h"
 #include "pipeline/engine.h"
 
 struct qp;
@@ -28,6 +30,12 @@ unsigned requester_elements(const struct engine *e);
 /* Users and clients, in all three pools, against whose shares elements count. 0 at rest. While the
  * stages rest. */
 unsigned requester_holders(const struct engine *e);
+
+/* How much MultiQueue has room for, of packets, READs or entries (DATA_SHARE_*_kept), and how much of
+ * it is a client's, or (REQUESTER_ALL) in use. Any thread; may be a moment old. */
+enum { REQUESTER_ALL = CLIENTS_MAX };
+unsigned requester_room(const struct engine *e, enum data_share which);
+unsigned requester_kept(const struct engine *e, enum data_share which, unsigned client);
 
 /* Why RequesterTransControl has parked the queue pair, in words; never NULL. May be a moment old.
  * Any thread. */
