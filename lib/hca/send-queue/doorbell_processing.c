@@ -10,11 +10,17 @@
 #include "descriptors.h"
 #include "doorbell_processing.h"
 
-#define CLIENT_DESCRIPTORS_MIN 4
+enum {
+	CLIENT_DESCRIPTORS_MIN = 4,
+	USER_DESCRIPTORS_MIN = 64,
+	COUNT_POLLS = 16, /* between two counts of what users hold */
+	USER_UNKNOWN = USERS_MAX,
+};
 
 struct doorbell_fifo {
 	struct uar_page *uar; /* atomic; control thread writes */
 	uint32_t consumer;
+	uint32_t user;	  /* of the client; USER_UNKNOWN until it rings for the first time */
 	uint64_t rung_ns; /* when a doorbell was taken last; 0: never */
 };
 
@@ -25,6 +31,8 @@ struct dbp {
 	bool asleep;
 	uint32_t cpu; /* of the lcore, plus 1; 0: not known */
 	struct doorbell_fifo fifo[CLIENTS_MAX];
+	uint32_t polls, counted; /* so far; then, users' descriptors were counted last */
+	uint32_t user_held[USERS_MAX + 1];
 };
 
 int dbp_create(struct engine *e)
@@ -46,6 +54,7 @@ void dbp_set_client(struct engine *e, uint32_t client, struct uar_page *uar)
 	if (uar) {
 		d->fifo[client].consumer = 0;
 		d->fifo[client].rung_ns = 0;
+		d->fifo[client].user = USER_UNKNOWN;
 		__atomic_store_n(&uar->daemon_cpu, d->cpu, __ATOMIC_RELAXED);
 		/* If this is just changing, the first doorbell waits for the sleep's end. */
 		__atomic_store_n(&uar->daemon_asleep, __atomic_load_n(&d->asleep, __ATOMIC_RELAXED),
@@ -206,9 +215,40 @@ static unsigned look(struct engine *e, struct doorbell_fifo *f, struct uar_page 
 	return got;
 }
 
+static void count_users(const struct engine *e, struct dbp *d)
+{
+	uint32_t end = __atomic_load_n(&d->end, __ATOMIC_ACQUIRE);
+
+	memset(d->user_held, 0, sizeof(d->user_held));
+	for (uint32_t i = 0; i < end; i++)
+		d->user_held[d->fifo[i].user] += __atomic_load_n(&e->held[i], __ATOMIC_RELAXED);
+	d->counted = d->polls;
+}
+
+/* How many more descriptors the user of a client may hold, when more than half are in use: twice as
+ * many as are free, or some in any case. What his clients have given back counts a little later. */
+static __rte_noinline uint32_t user_share(const struct engine *e, uint32_t client, uint32_t left)
+{
+	struct dbp *d = e->dbp;
+	uint32_t most = RTE_MAX(2 * left, (uint32_t)USER_DESCRIPTORS_MIN), held;
+
+	if (d->polls - d->counted >= COUNT_POLLS)
+		count_users(e, d);
+	held = d->fifo[client].user == USER_UNKNOWN ? 0 : d->user_held[d->fifo[client].user];
+	return most - RTE_MIN(most, held);
+}
+
+bool dbp_user_has_many(const struct engine *e, uint32_t user)
+{
+	uint32_t total = __atomic_load_n(&e->held_total, __ATOMIC_RELAXED);
+
+	return e->dbp->user_held[user] + total > e->descriptor_share;
+}
+
 /*
  * How many doorbells of a client may be taken now: it may hold as many descriptors as the engine
- * has free, so that none can take them all; and a few in any case. The rest stay in its own FIFO.
+ * has free, so that none can take them all; and a few in any case, unless other clients of its user
+ * hold many. The rest stay in its own FIFO.
  */
 static unsigned client_share(const struct engine *e, uint32_t client, unsigned n)
 {
@@ -218,7 +258,17 @@ static unsigned client_share(const struct engine *e, uint32_t client, unsigned n
 	uint32_t most = RTE_MAX(left, (uint32_t)CLIENT_DESCRIPTORS_MIN);
 	uint32_t more = most - RTE_MIN(most, held);
 
+	if (unlikely(left < e->descriptor_share / 2))
+		more = RTE_MIN(more, user_share(e, client, left));
 	return RTE_MIN(n, more);
+}
+
+/* The queue pair may just have been destroyed. */
+static __rte_noinline uint32_t user_of(const struct engine *e, struct rte_mbuf *m)
+{
+	const struct qp *q = qp_find(e->qps, request_of(m)->qpn);
+
+	return q ? q->user : USER_UNKNOWN;
 }
 
 /* Takes up to n doorbells of one client. Returns how many descriptors went to out[]. */
@@ -250,8 +300,12 @@ static unsigned take_client(struct engine *e, uint32_t client, struct rte_mbuf *
 	}
 	if (unlikely(refused))
 		rte_mempool_put_bulk(e->descriptors, (void **)&m[got], refused);
-	if (got)
+	if (got) {
 		f->rung_ns = engine_now(e);
+		if (unlikely(f->user == USER_UNKNOWN))
+			f->user = user_of(e, out[0]);
+		d->user_held[f->user] += got;
+	}
 	descriptors_take(e, client, got);
 	count_n(c, COUNTER_doorbells, bells);
 	__atomic_store_n(&uar->consumer_index, f->consumer, __ATOMIC_RELEASE);
@@ -267,6 +321,7 @@ unsigned dbp_poll(struct engine *e)
 	struct rte_mbuf *m[BURST];
 	unsigned got = 0;
 
+	d->polls++;
 	for (uint32_t i = 0; i < end && got < room; i++) {
 		if (++d->next >= end)
 			d->next = 0;

@@ -2,6 +2,7 @@
 #ifndef SEND_QUEUE_DOORBELL_PROCESSING_H
 #define SEND_QUEUE_DOORBELL_PROCESSING_H
 /* DoorbellProcessing (doc/modules.md#doorbellprocessing). Stage doorbell_wqe. */
+#include <stdbool.h>
 #include "pipeline/engine.h"
 
 /* 0 or -ENOMEM. */
@@ -9,5 +10,9 @@ int dbp_create(struct engine *e);
 void dbp_destroy(struct engine *e);
 /* Returns how many it handled. */
 unsigned dbp_poll(struct engine *e);
+
+/* Does that user hold more descriptors than are left to take? While they are scarce
+ * (descriptors_scarce()); may be some polls old. */
+bool dbp_user_has_many(const struct engine *e, uint32_t user);
 
 #endif

@@ -14,9 +14,11 @@
 #include "pipeline/parking.h"
 #include "context/qp_list.h"
 #include "descriptors.h"
+#include "doorbell_processing.h"
 #include "wqe_scheduler.h"
 
-#define DEPTH_SCARCE 2 /* requests of one QP in the pipeline while descriptors are scarce */
+/* Requests of one QP in the pipeline while descriptors are scarce, and its user holds many. */
+#define DEPTH_SCARCE 2
 
 struct ws {
 	struct qp_list ready; /* queue pairs that may continue */
@@ -123,7 +125,8 @@ static unsigned take_doorbells(struct engine *e)
  * RequesterTransControl has consumed some, or the CEU leaves SQD. */
 static uint32_t allowance(struct engine *e, struct qp *q)
 {
-	uint32_t depth = descriptors_scarce(e) ? DEPTH_SCARCE : e->settings.pipeline_depth;
+	bool less = unlikely(descriptors_scarce(e)) && dbp_user_has_many(e, q->user);
+	uint32_t depth = less ? DEPTH_SCARCE : e->settings.pipeline_depth;
 	uint32_t held = q->ws.issued - __atomic_load_n(&q->rtc.consumed, __ATOMIC_ACQUIRE);
 
 	if (likely(held < depth && qp_state(q) != QP_SQD))

@@ -187,6 +187,41 @@ TEST(dbp_poll__share_of_the_descriptors)
 	assert_int_equal(fx->e->held_total, 0);
 }
 
+/* When more than half is in use, what another client of the same user holds counts, too. */
+TEST(dbp_poll__share_of_a_user)
+{
+	struct uar_page *other = aligned_alloc(4096, sizeof(*other));
+
+	assert_non_null(other);
+	fx->e->descriptor_share = 300;
+	fx->qp[1]->client = FX_CLIENT + 1;
+	for (unsigned user = 0; user < 2; user++) {
+		memset(other, 0, sizeof(*other));
+		other->doorbell[0] = DOORBELL_PHASE | USER_SEND |
+				     (uint64_t)(fx->qp[1]->qpn << DOORBELL_QPN_SHIFT | 1) << 32;
+		fx->qp[1]->user = user;
+		dbp_set_client(fx->e, FX_CLIENT + 1, other);
+		ring(0, USER_SEND, 0, 16);
+		assert_int_equal(dbp_poll(fx->e), 2); /* now it is known whose clients they are */
+		fx_unfill(CHANNEL_DBP_WS);
+		fx->e->held[FX_CLIENT + 1] += 200;
+		fx->e->held_total += 200;
+		for (unsigned i = 0; i < 16; i++)
+			dbp_poll(fx->e);
+		for (unsigned i = 0; i < 10; i++)
+			ring(0, USER_SEND, i * 16, 16);
+		assert_int_equal(dbp_poll(fx->e), user ? 10 : 0);
+		fx->e->held[FX_CLIENT + 1] -= 200;
+		fx->e->held_total -= 200;
+		dbp_poll(fx->e);
+		fx_unfill(CHANNEL_DBP_WS);
+	}
+	dbp_set_client(fx->e, FX_CLIENT + 1, NULL);
+	fx->qp[1]->client = FX_CLIENT;
+	fx->qp[1]->user = 0;
+	free(other);
+}
+
 /* A client is asked once in a poll, also when all that it rings is refused. */
 TEST(dbp_poll__refused_doorbells_in_bursts)
 {

@@ -143,6 +143,18 @@ TEST(ws_poll__little_ahead_when_descriptors_are_scarce)
 	fx->e->held_total -= 1;
 }
 
+/* But not one of a user who holds less than is left. */
+TEST(ws_poll__as_ever_for_who_holds_little)
+{
+	fx->e->descriptor_share = 40;
+	fx->e->held_total += 20;
+	for (unsigned i = 0; i < 20; i++)
+		put(0, i * 64);
+	ws_poll(fx->e);
+	assert_int_equal(fx_ring_count(CHANNEL_WS_WP), 20);
+	fx->e->held_total -= 20;
+}
+
 TEST(ws_poll__held_back_in_sqd)
 {
 	fx->qp[0]->state = QP_SQD;
