@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Closes descriptors where it may take as long as it likes: close_later.h. One thread closes, another stands by: if descriptors
- * wait while the first has been closing one for too long, it takes over and creates a new standby. A late thread exits when its
- * close returns, or with the process; no one joins it.
+ * Closes descriptors where it may take as long as it likes: close_later.h. One thread closes,
+ * another stands by: if descriptors wait while the first has been closing one for too long, it takes
+ * over and creates a new standby. A late thread exits when its close returns, or with the process; no
+ * one joins it.
  *
- * Descriptors wait in a queue of the user who sent them. He gets no more threads than his share of SHARE_closers, so those of others
- * are closed however many of his take long.
+ * Descriptors wait in a queue of the user who sent them. He gets no more threads than his share of
+ * SHARE_closers, so those of others are closed however many of his take long.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -269,7 +270,7 @@ void close_later_socket(int fd, struct share_client *from)
 	close_later(fd, from);
 }
 
-void close_later_stranger(int fd, struct shares *shares)
+void close_later_stranger(int fd, struct shares *shares, const char *why)
 {
 	struct ucred who = {.uid = (uid_t)-1};
 	socklen_t bytes = sizeof(who);
@@ -280,6 +281,8 @@ void close_later_stranger(int fd, struct shares *shares)
 		close_later_socket(fd, NULL);
 		return;
 	}
+	if (why && share_use(&from, SHARE_log_lines, 1) == 0)
+		LOG(WARNING, "user %u: %s", who.uid, why);
 	close_later_socket(fd, &from);
 	share_client_end(&from);
 }

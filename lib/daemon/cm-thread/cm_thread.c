@@ -224,10 +224,10 @@ static void adopt_channels(struct cm_thread *t)
 			return;
 		if (fd < 0) /* only a wake-up */
 			continue;
-		if (cm_service_adopt(t->service, fd)) {
-			LOG(WARNING, "no room for another channel of the connection manager");
-			close_later_stranger(fd, t->config.shares);
-		}
+		if (cm_service_adopt(t->service, fd))
+			close_later_stranger(
+				fd, t->config.shares,
+				"no room for another channel of the connection manager");
 	}
 }
 
@@ -418,7 +418,7 @@ static void close_channels(struct cm_thread *t)
 
 	while (t->pipe[0] >= 0 && read(t->pipe[0], &fd, sizeof(fd)) == sizeof(fd))
 		if (fd >= 0)
-			close_later_stranger(fd, t->config.shares);
+			close_later_stranger(fd, t->config.shares, NULL);
 }
 
 void cm_thread_destroy(struct cm_thread *t)

@@ -32,7 +32,10 @@ uint64_t control_now_ns(void)
 
 bool control_may_serve(struct client *client)
 {
-	return share_use(&client->shares, SHARE_control_us, 1) == 0;
+	bool may = share_use(&client->shares, SHARE_control_us, 1) == 0;
+
+	client->control->held_up |= !may;
+	return may;
 }
 
 void control_served(struct client *client, uint64_t since_ns)
@@ -330,10 +333,8 @@ static void refuse_one(struct control *c)
 
 	close(c->spare);
 	fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd >= 0) {
-		LOG(WARNING, "no descriptor for another client");
-		close_later_stranger(fd, c->shares);
-	}
+	if (fd >= 0)
+		close_later_stranger(fd, c->shares, "no descriptor for another client");
 	spare_open(c);
 }
 
@@ -351,10 +352,8 @@ static void accept_clients(struct control *c)
 				refuse_one(c);
 			return;
 		}
-		if (control_adopt(c, fd)) {
-			LOG(WARNING, "no room for another client");
-			close_later_stranger(fd, c->shares);
-		}
+		if (control_adopt(c, fd))
+			close_later_stranger(fd, c->shares, "no room for another client");
 	}
 }
 
@@ -508,8 +507,9 @@ int control_poll(struct control *c, int timeout_ms)
 
 	if (c->pending && (timeout_ms < 0 || timeout_ms > 1))
 		timeout_ms = 1;
-	if (c->leaving || c->populating || c->ending)
+	if (c->leaving || c->populating || c->ending || c->held_up)
 		timeout_ms = 0;
+	c->held_up = false;
 	n = epoll_wait(c->epoll, events, EVENTS_PER_TURN, timeout_ms);
 	if (n < 0)
 		return -errno;

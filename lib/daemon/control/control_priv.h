@@ -261,6 +261,7 @@ struct control {
 	uint64_t second_ns; /* when the present second began */
 	uint64_t silent_ns; /* when to look for silent connections again */
 	bool ending;	    /* a client is gone whose teardown waits for its user's next turn */
+	bool held_up;	    /* something waits only for its user's part of the next turn */
 	char socket_path[108];
 };
 

@@ -201,13 +201,11 @@ unsigned int session_serve(struct client *client)
 
 unsigned int session_retry(struct client *client)
 {
-	uint64_t begun;
+	uint64_t begun = client->pending ? control_now_ns() : 0;
 	int rc;
 
-	if (!client->pending || client->gone || !control_may_serve(client))
-		return 0;
-	begun = control_now_ns();
-	if (begun < client->retry_ns)
+	if (begun < client->retry_ns || !client->pending || client->gone ||
+	    !control_may_serve(client))
 		return 0;
 	rc = session_run(client, NULL);
 	control_served(client, begun);

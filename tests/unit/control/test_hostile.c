@@ -499,6 +499,12 @@ TEST_STATE(connections__of_one_user_leave_some, start, stop, few_connections)
 	shares_info(f.shares, SHARE_connections, 0, &info);
 	assert_int_equal(info.used, 33);
 	assert_int_equal(info.refused, 32);
+	raw_be(1000);
+	for (int i = 0; i < 200; i++)
+		close(raw_connect(f.path));
+	raw_be(0);
+	shares_info(f.shares, SHARE_log_lines, 0, &info);
+	assert_int_not_equal(info.refused, 0); /* not every refusal is worth a line */
 	close(raw_open(f.path, &hello));
 	close(other);
 	while (n)

@@ -16,22 +16,23 @@ enum {
 					the kernel closes the others, and blocks */
 };
 
-/* Control buffer for all descriptors that a message may carry. */
 struct share_client;
 struct shares;
 
+/* Control buffer for all descriptors that a message may carry. */
 union close_later_control {
 	struct cmsghdr head;
 	char bytes[CMSG_SPACE(CLOSE_LATER_MESSAGE_MAX * sizeof(int))];
 };
 
-/* Closes fd soon. The caller gives it up. `from`: who sent it, whose share (SHARE_closings) it is until it is closed, also after the
- * client's end; NULL: nobody. Without memory it stays open. */
+/* Closes fd soon. The caller gives it up. `from`: who sent it, whose share (SHARE_closings) it is
+ * until it is closed, also after the client's end; NULL: nobody. Without memory it stays open. */
 void close_later(int fd, struct share_client *from);
 /* The same for a connected socket; the peer sees the shutdown at once. */
 void close_later_socket(int fd, struct share_client *from);
-/* The same of somebody who has not become a client; the socket tells whose. shares may be NULL. */
-void close_later_stranger(int fd, struct shares *shares);
+/* The same of somebody who has not become a client; the socket tells whose. Logs why, as far as his
+ * share of the log (SHARE_log_lines) allows; NULL: nothing. shares may be NULL. */
+void close_later_stranger(int fd, struct shares *shares, const char *why);
 
 /* Takes the descriptors of a message received with a close_later_control: the first `most` into fds, the
  * others are closed. Returns how many there were. */
