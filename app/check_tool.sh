@@ -90,6 +90,12 @@ expect 0 'qps' --socket "$socket" limits
 expect 0 'queue pairs' --socket "$socket" limits --all
 expect 0 '0 identifiers' --socket "$socket" cm
 expect 0 'mad_malformed' --socket "$socket" cm --all
+expect 0 'a second' --socket "$socket" counters --all --watch=0.1 -n 2
+expect 0 'received  a second' --socket "$socket" qp -w0.1 -n 2
+expect 0 'sleeps  a second' --socket "$socket" status -w0.1 -n 2
+expect 2 'not a number of seconds' --socket "$socket" status --watch=never
+expect 2 'takes no --watch' --socket "$socket" held --watch
+expect 0 '--watch[=SECONDS]' help qp
 expect 0 'Gbit/s out' --socket "$socket" top --batch -n 2 -d 0.1
 expect 0 'header_parse' --socket "$socket" top -b -n 1 -d 0.1 --hca hca1
 expect 2 'wants a terminal' --socket "$socket" top

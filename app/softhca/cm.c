@@ -38,11 +38,11 @@ static void print_cm(const json_t *answer, bool all)
 	}
 	print_ids(answer);
 	puts("counters");
-	print_counters(json_object_get(answer, "counters"), cm_counter_texts, all);
+	print_counters(json_object_get(answer, "counters"), NULL, cm_counter_texts, all);
 	json_object_foreach(json_object_get(answer, "ports"), hca, port)
 	{
 		printf("%s, QP 1\n", hca);
-		print_counters(port, cm_port_counter_texts, all);
+		print_counters(port, NULL, cm_port_counter_texts, all);
 	}
 }
 

@@ -62,7 +62,7 @@ static void add_cell(struct table *t, const json_t *object, const struct column 
 	}
 }
 
-static void begin(struct table *table, const struct objects_table *t)
+static void begin(struct table *table, const struct objects_table *t, bool rates)
 {
 	char head[CELL_BYTES];
 	size_t used = snprintf(head, sizeof(head), "%s", t->name ? t->name : "");
@@ -74,27 +74,47 @@ static void begin(struct table *table, const struct objects_table *t)
 			used += snprintf(head + used, sizeof(head) - used, "%s%s%s",
 					 used ? "|" : "", c->unit == UNIT_TEXT ? "" : ">",
 					 c->heading);
+		if (c->heading && rates && c->unit == UNIT_COUNT && used < sizeof(head))
+			used += snprintf(head + used, sizeof(head) - used, "|>a second");
 	}
 	if (t->last && used < sizeof(head))
 		snprintf(head + used, sizeof(head) - used, "|%s", t->last);
 	table_begin(table, head);
 }
 
-void print_objects(json_t *objects, const struct objects_table *t, const char *margin)
+/* Counts may wrap around at any width: what fell has no rate. */
+static void add_rate(struct table *t, const json_t *last, const json_t *object, const char *key,
+		     double seconds)
+{
+	unsigned long long before = number_of(last, key), now = number_of(object, key);
+
+	if (last && now >= before)
+		table_add(t, "%.0f", (now - before) / seconds);
+	else
+		table_add(t, "-");
+}
+
+void print_changes(json_t *objects, const json_t *last, double seconds,
+		   const struct objects_table *t, const char *margin)
 {
 	char text[CELL_BYTES];
 	struct table table;
 	const char *name;
 	json_t *object;
 
-	begin(&table, t);
+	begin(&table, t, seconds > 0);
 	json_object_foreach(objects, name, object)
 	{
 		if (t->name)
 			table_add(&table, "%s", name);
 		for (unsigned i = 0; i < t->count; i++) {
-			if (t->columns[i].heading)
-				add_cell(&table, object, &t->columns[i]);
+			const struct column *c = &t->columns[i];
+
+			if (c->heading)
+				add_cell(&table, object, c);
+			if (c->heading && seconds > 0 && c->unit == UNIT_COUNT)
+				add_rate(&table, json_object_get(last, name), object, c->key,
+					 seconds);
 		}
 		if (t->last) {
 			t->last_text(object, text);
@@ -102,6 +122,11 @@ void print_objects(json_t *objects, const struct objects_table *t, const char *m
 		}
 	}
 	table_end(&table, stdout, margin);
+}
+
+void print_objects(json_t *objects, const struct objects_table *t, const char *margin)
+{
+	print_changes(objects, NULL, 0, t, margin);
 }
 
 void print_rest(const json_t *listed, unsigned long long count)

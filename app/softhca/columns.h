@@ -46,6 +46,11 @@ struct objects_table {
 /* Prints the objects, an answer's dictionary of dictionaries, as a table behind that margin. */
 void print_objects(json_t *objects, const struct objects_table *t, const char *margin);
 
+/* The same with a column more for each count: how much it rose in a second, since `last`, the same
+ * objects as they were so many seconds ago. 0 seconds: without these columns. */
+void print_changes(json_t *objects, const json_t *last, double seconds,
+		   const struct objects_table *t, const char *margin);
+
 /* A number or a text of an answer; 0 or "" if missing. */
 unsigned long long number_of(const json_t *object, const char *key);
 const char *text_of(const json_t *object, const char *key);

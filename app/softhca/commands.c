@@ -29,13 +29,21 @@ const struct command *command_find(const char *name)
 	return NULL;
 }
 
+/* "--interval SECONDS", "--watch[=SECONDS]" */
+static int long_text(const struct option_info *o, char *text, size_t bytes)
+{
+	if (!o->argument)
+		return snprintf(text, bytes, "--%s", o->name);
+	return snprintf(text, bytes, o->argument[0] == '[' ? "--%s[=%s" : "--%s %s", o->name,
+			o->argument + (o->argument[0] == '['));
+}
+
 /* "-i, --interval SECONDS" */
 static void option_text(const struct option_info *o, char text[CELL_BYTES])
 {
 	int used = o->letter ? snprintf(text, CELL_BYTES, "-%c, ", o->letter) : 0;
 
-	snprintf(text + used, CELL_BYTES - used, "--%s%s%s", o->name, o->argument ? " " : "",
-		 o->argument ? o->argument : "");
+	long_text(o, text + used, CELL_BYTES - used);
 }
 
 static void print_options(FILE *out, uint32_t options)
@@ -60,11 +68,11 @@ static void synopsis(const struct command *c, char text[CELL_BYTES])
 			       c->operands);
 
 	for (unsigned i = 0; i < OPTION_COUNT; i++) {
-		const struct option_info *o = &option_infos[i];
-
-		if (c->options & ~OPTIONS_COMMON & 1u << i)
-			used += snprintf(text + used, CELL_BYTES - used, " [--%s%s%s]", o->name,
-					 o->argument ? " " : "", o->argument ? o->argument : "");
+		if (!(c->options & ~OPTIONS_COMMON & 1u << i))
+			continue;
+		used += snprintf(text + used, CELL_BYTES - used, " [");
+		used += long_text(&option_infos[i], text + used, CELL_BYTES - used);
+		used += snprintf(text + used, CELL_BYTES - used, "]");
 	}
 }
 

@@ -35,7 +35,7 @@ static const struct option_info *awaits_argument(const char *word)
 	for (unsigned i = 0; i < OPTION_COUNT; i++) {
 		const struct option_info *o = &option_infos[i];
 
-		if (!o->argument)
+		if (!o->argument || o->argument[0] == '[')
 			continue;
 		if (strncmp(word, "--", 2) == 0 && strcmp(word + 2, o->name) == 0)
 			return o;

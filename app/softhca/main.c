@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "run.h"
 #include "target.h"
+#include "watch.h"
 
 /* Behind the letters of short options. */
 enum { LONG_OPTIONS = 256, SECONDS_MAX = 3600, WORDS_MAX = 3 };
@@ -71,6 +72,9 @@ static int apply_option(enum option_id id, const char *argument, struct request 
 		break;
 	case OPTION_count:
 		return read_count(argument, &r->count);
+	case OPTION_watch:
+		r->watch_s = 1;
+		return argument ? read_seconds(argument, &r->watch_s) : EXIT_CODE_OK;
 	case OPTION_delay:
 	case OPTION_interval:
 		return read_seconds(argument, &r->interval_s);
@@ -98,15 +102,19 @@ static int apply_option(enum option_id id, const char *argument, struct request 
 }
 
 /* For getopt_long(): the tables of options, each word in its place, no messages. */
-static void describe_options(char letters[3 + 2 * OPTION_COUNT],
+static void describe_options(char letters[3 + 3 * OPTION_COUNT],
 			     struct option names[OPTION_COUNT + 1])
 {
 	strcpy(letters, "-:");
 	for (int i = 0; i < OPTION_COUNT; i++) {
 		const struct option_info *o = &option_infos[i];
-		const char letter[3] = {o->letter, o->letter && o->argument ? ':' : 0};
+		bool takes = o->argument, may = takes && o->argument[0] == '[';
+		const char letter[4] = {o->letter, o->letter && takes ? ':' : 0, may ? ':' : 0};
 
-		names[i] = (struct option){o->name, o->argument ? required_argument : no_argument,
+		names[i] = (struct option){o->name,
+					   may	   ? optional_argument
+					   : takes ? required_argument
+						   : no_argument,
 					   NULL, LONG_OPTIONS + i};
 		strcat(letters, letter);
 	}
@@ -137,7 +145,7 @@ static int add_word(struct line *l, const char *word)
 /* Reads the command line, up to the program if one is to be run. Exit code. */
 static int read_line(int argc, char **argv, struct line *l)
 {
-	char letters[3 + 2 * OPTION_COUNT];
+	char letters[3 + 3 * OPTION_COUNT];
 	struct option names[OPTION_COUNT + 1];
 	int code = EXIT_CODE_OK, got;
 
@@ -192,7 +200,7 @@ static int run_command(const struct command *command, const struct request *r)
 		return command->view(NULL, r);
 	if (ret)
 		return target_missing(r, ret);
-	code = command->view(&connection, r);
+	code = r->watch_s > 0 ? watch_run(command, &connection, r) : command->view(&connection, r);
 	connection_close(&connection);
 	return code;
 }

@@ -6,6 +6,7 @@
 #include "columns.h"
 #include "table.h"
 #include "view.h"
+#include "watch.h"
 
 enum { QPN_MAX = 0xffffff };
 
@@ -44,12 +45,12 @@ int for_each_hca(struct connection *c, const struct request *r,
 	return code;
 }
 
-static void print_qps(json_t *qps)
+static void print_qps(json_t *qps, const json_t *last)
 {
 	static const struct column columns[] = {QP_VIEW(COLUMN)};
 	const struct objects_table t = {">qpn", columns, COUNT_OF(columns), NULL, NULL};
 
-	print_objects(qps, &t, "  ");
+	print_changes(qps, last, watch_elapsed(), &t, "  ");
 }
 
 static void print_value(struct table *t, const char *key, const json_t *value)
@@ -97,7 +98,8 @@ static int show_qp(struct connection *c, const struct request *r, const char *hc
 		print_one_qp(answer);
 	} else {
 		printf("%s: %llu queue pairs\n", hca, number_of(answer, "qp_count"));
-		print_qps(json_object_get(answer, "qps"));
+		print_qps(json_object_get(answer, "qps"),
+			  json_object_get(watch_last(hca, answer), "qps"));
 		print_rest(json_object_get(answer, "qps"), number_of(answer, "qp_count"));
 	}
 	json_decref(answer);
@@ -170,12 +172,30 @@ int view_fifos(struct connection *c, const struct request *r)
 	return for_each_hca(c, r, show_fifos);
 }
 
-/* Prints counters in the order of their table, with their sentences; zeroes only if `all`. */
-void print_counters(const json_t *counters, const struct named_text *texts, bool all)
+/* The change since the last round and in a second, if that is known. */
+static void add_change(struct table *t, unsigned long long value, const json_t *last,
+		       const char *name)
 {
+	unsigned long long change = value - number_of(last, name);
+
+	if (last && change) {
+		table_add(t, "%llu", change);
+		table_add(t, "%.0f", change / watch_elapsed());
+	} else {
+		table_add(t, last ? "0" : "-");
+		table_add(t, last ? "0" : "-");
+	}
+}
+
+/* Prints counters in the order of their table, with their sentences; zeroes only if `all`. */
+void print_counters(const json_t *counters, const json_t *last, const struct named_text *texts,
+		    bool all)
+{
+	bool changes = watch_elapsed() > 0;
 	struct table t;
 
-	table_begin(&t, "counter|>value|what it counts");
+	table_begin(&t, changes ? "counter|>value|>change|>a second|what it counts"
+				: "counter|>value|what it counts");
 	for (unsigned i = 0; texts[i].name; i++) {
 		unsigned long long value = number_of(counters, texts[i].name);
 
@@ -183,6 +203,8 @@ void print_counters(const json_t *counters, const struct named_text *texts, bool
 			continue;
 		table_add(&t, "%s", texts[i].name);
 		table_add(&t, "%llu", value);
+		if (changes)
+			add_change(&t, value, last, texts[i].name);
 		table_add(&t, "%s", texts[i].text);
 	}
 	table_end(&t, stdout, "  ");
@@ -191,17 +213,20 @@ void print_counters(const json_t *counters, const struct named_text *texts, bool
 static int show_counters(struct connection *c, const struct request *r, const char *hca)
 {
 	json_t *answer = connection_ask(c, "counters", hca);
+	const json_t *last;
 
 	if (!answer)
 		return EXIT_CODE_FAILURE;
+	last = watch_last(hca, answer);
 	if (r->json) {
 		puts(c->answer);
 	} else {
 		printf("%s\n", hca);
-		print_counters(json_object_get(answer, "counters"), counter_texts, r->all);
+		print_counters(json_object_get(answer, "counters"),
+			       json_object_get(last, "counters"), counter_texts, r->all);
 		printf("%s, port\n", hca);
-		print_counters(json_object_get(answer, "port_counters"), port_counter_texts,
-			       r->all);
+		print_counters(json_object_get(answer, "port_counters"),
+			       json_object_get(last, "port_counters"), port_counter_texts, r->all);
 	}
 	json_decref(answer);
 	return EXIT_CODE_OK;

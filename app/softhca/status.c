@@ -7,6 +7,7 @@
 #include "pipeline/topology.h"
 #include "table.h"
 #include "view.h"
+#include "watch.h"
 
 enum { CPUS_MAX = 64 };
 
@@ -96,7 +97,7 @@ static void stages_text(const json_t *lcore, char text[CELL_BYTES])
 	}
 }
 
-static void print_lcores(json_t *lcores, bool probe)
+static void print_lcores(json_t *lcores, const json_t *last, bool probe)
 {
 	static const struct column columns[] = {LCORE_VIEW(COLUMN)};
 	const struct objects_table t = {">cpu", columns, COUNT_OF(columns), "stages", stages_text};
@@ -105,7 +106,7 @@ static void print_lcores(json_t *lcores, bool probe)
 	json_t *lcore;
 
 	puts("\nlcores");
-	print_objects(lcores, &t, "  ");
+	print_changes(lcores, last, watch_elapsed(), &t, "  ");
 	json_object_foreach(lcores, cpu, lcore)
 	{
 		if (count < CPUS_MAX)
@@ -178,7 +179,8 @@ int view_status(struct connection *c, const struct request *r)
 		       text_of(status, "crc"));
 		print_ports(json_object_get(status, "ports"));
 		print_engines(json_object_get(status, "ports"));
-		print_lcores(json_object_get(status, "lcores"), r->probe);
+		print_lcores(json_object_get(status, "lcores"),
+			     json_object_get(watch_last("", status), "lcores"), r->probe);
 		print_memory(json_object_get(status, "memory"));
 		print_clients(status);
 	}

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { TABLE_COLUMNS_MAX = 16 };
+enum { TABLE_COLUMNS_MAX = 24 };
 
 struct table {
 	unsigned columns, cells;

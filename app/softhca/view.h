@@ -19,7 +19,8 @@ struct request {
 	bool dot;	    /* topology: for graphviz */
 	const char *listen; /* exporter: address and port */
 	double interval_s;  /* runtime: how long to measure; top: between two looks */
-	unsigned count;	    /* top: how many; 0: without end */
+	double watch_s;	    /* again after that time; 0: once */
+	unsigned count;	    /* top, --watch: how many; 0: without end */
 	bool batch;	    /* top: no terminal */
 	const char *sort;   /* top: key of the queue pairs; NULL: the first */
 	bool probe;	    /* status: measure the distances of the lcores */
@@ -52,8 +53,10 @@ struct named_text {
 /* The tables of counters: an HCA's, its port's, the connection manager's, its at each HCA. */
 extern const struct named_text counter_texts[], port_counter_texts[], cm_counter_texts[],
 	cm_port_counter_texts[];
-/* Prints a table of the nonzero counters, or of all, with their sentences. */
-void print_counters(const json_t *counters, const struct named_text *texts, bool all);
+/* Prints a table of the nonzero counters, or of all, with their sentences, and under --watch how they
+ * have changed since `last`, which may be NULL. */
+void print_counters(const json_t *counters, const json_t *last, const struct named_text *texts,
+		    bool all);
 
 /* distance.c: warns on stdout if two of these CPUs share no L3 cache; with probe also measures
  * them. */
