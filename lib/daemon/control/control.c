@@ -412,7 +412,7 @@ static void look_for_faults(struct control *c)
 		if (!client->device || !memory_failed(client))
 			continue;
 		CLIENT_LOG(client, WARNING, "its memory has gone, disconnected");
-		client->gone = true;
+		client_lost(client);
 	}
 }
 
@@ -439,7 +439,7 @@ static unsigned int control_serve(struct control *c, const struct epoll_event *e
 		break;
 	}
 	if (client->pending && (ev->events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)))
-		client->gone = true;
+		client_lost(client);
 	return session_serve(client);
 }
 
@@ -456,6 +456,8 @@ static void free_clients(struct control *c)
 {
 	struct client *next;
 
+	if (!c->ending)
+		return;
 	c->ending = false;
 	for (struct client *client = c->clients; client; client = next) {
 		next = client->next;
@@ -478,7 +480,7 @@ static void end_silent(struct control *c, uint64_t now)
 		if (client->device || client->gone || (now - client->begun_ns) / 1000000 < ms)
 			continue;
 		CLIENT_LOG(client, INFO, "has not opened a device in time, disconnected");
-		client->gone = true;
+		client_lost(client);
 	}
 }
 

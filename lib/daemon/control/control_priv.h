@@ -260,10 +260,17 @@ struct control {
 	uint32_t connections;
 	uint64_t second_ns; /* when the present second began */
 	uint64_t silent_ns; /* when to look for silent connections again */
-	bool ending;	    /* a client is gone whose teardown waits for its user's next turn */
+	bool ending;	    /* a client is gone, and has not been torn down yet */
 	bool held_up;	    /* something waits only for its user's part of the next turn */
 	char socket_path[108];
 };
+
+/* Its session is over: it is destroyed at the end of the turn. */
+static inline void client_lost(struct client *client)
+{
+	client->gone = true;
+	client->control->ending = true;
+}
 
 /* One request: its reply body is written to `reply`. 0: done; -EAGAIN: pending, call again; other
  * -errno: the answer. */

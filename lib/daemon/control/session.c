@@ -123,10 +123,10 @@ static int session_run(struct client *client, const int *fds)
 		count(refusals_of(client), COUNTER_control_refused);
 	if (!reply(client, h, rc, body, row->reply_bytes, call.reply_fd)) {
 		CLIENT_LOG(client, INFO, "does not take its replies");
-		client->gone = true;
+		client_lost(client);
 	}
 	if (client->handed_over)
-		client->gone = true;
+		client_lost(client);
 	if (call.reply_fd >= 0)
 		close(call.reply_fd);
 	return 0;
@@ -158,14 +158,14 @@ static bool serve_one(struct client *client)
 
 	/* Whatever it brings would have to be closed, as so many of its user's. */
 	if (share_use(&client->shares, SHARE_closings, 0)) {
-		client->gone = true;
+		client_lost(client);
 		return false;
 	}
 	n = receive(client, &client->request, &d);
 	if (n == -EAGAIN)
 		return false;
 	if (n == 0 || (n < 0 && n != -EMSGSIZE)) {
-		client->gone = true;
+		client_lost(client);
 		close_all(&d, &client->shares);
 		return false;
 	}
@@ -173,7 +173,7 @@ static bool serve_one(struct client *client)
 	if (wrong) {
 		CLIENT_LOG(client, WARNING, "sent a message %s", wrong);
 		count(&client->control->devices[0].config.hca->counters, COUNTER_control_malformed);
-		client->gone = true;
+		client_lost(client);
 	} else if (session_run(client, d.fd) == -EAGAIN) {
 		client->wait_ns = RETRY_NS_MIN;
 		wait_longer(client);
