@@ -16,6 +16,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/ring_move.h"
 #include "data_path.h"
 
 struct ring_wire {
@@ -26,7 +27,7 @@ struct ring_wire {
 
 static uint16_t ring_raw_rx(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 {
-	n = rte_ring_sc_dequeue_burst(q->rx_ring, (void **)frames, n, NULL);
+	n = ring_take(q->rx_ring, (void **)frames, n);
 	for (uint16_t i = 0; i < n; i++)
 		rte_prefetch0(frames[i]);
 	return n;
@@ -43,7 +44,7 @@ static uint16_t ring_raw_tx(struct port_queue *q, struct rte_mbuf **frames, uint
 		uint16_t want = RTE_MIN(n - sent, (int)BURST);
 		uint16_t done = make_receivable(q, frames + sent, out, want);
 
-		rte_ring_sp_enqueue_bulk(q->tx_ring, (void **)out, done, NULL);
+		ring_put(q->tx_ring, (void **)out, done);
 		sent += done;
 		if (done < want)
 			break;

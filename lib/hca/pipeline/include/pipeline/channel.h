@@ -12,6 +12,7 @@
 #include <rte_mbuf.h>
 #include "base/assert.h"
 #include "base/ring_look.h"
+#include "base/ring_move.h"
 #include "pipeline/topology.h"
 
 struct channel {
@@ -73,13 +74,9 @@ static inline unsigned channel_room(struct channel *c)
 /* Puts n mbufs, 1 at least, of which the caller knows (channel_room) that they fit. */
 static inline void channel_put(struct channel *c, struct rte_mbuf **m, unsigned n)
 {
-	unsigned left;
-	unsigned done = rte_ring_enqueue_bulk(c->ring, (void *const *)m, n, &left);
-
-	ASSERT(n && done == n && !c->shared);
-	(void)done;
+	ASSERT(n && n <= ring_room(c->ring) && !c->shared);
+	channel_note_used(c, ring_put(c->ring, (void *const *)m, n));
 	channel_note(&c->put, n);
-	channel_note_used(c, rte_ring_get_capacity(c->ring) - left);
 }
 
 static inline void channel_put_one(struct channel *c, struct rte_mbuf *m)
@@ -91,12 +88,19 @@ static inline void channel_put_one(struct channel *c, struct rte_mbuf *m)
  * kept. Returns how many. */
 static inline unsigned channel_try_put(struct channel *c, struct rte_mbuf **m, unsigned n)
 {
-	unsigned left;
-	unsigned done = rte_ring_enqueue_burst(c->ring, (void *const *)m, n, &left);
+	unsigned used, done, left;
 
 	ASSERT(n);
+	if (unlikely(c->shared)) {
+		done = rte_ring_mp_enqueue_burst(c->ring, (void *const *)m, n, &left);
+		used = c->ring->capacity - left;
+	} else {
+		left = ring_room(c->ring);
+		done = RTE_MIN(n, left);
+		used = ring_put(c->ring, (void *const *)m, done);
+	}
 	channel_note_put(c, &c->put, done);
-	channel_note_used(c, rte_ring_get_capacity(c->ring) - left);
+	channel_note_used(c, used);
 	if (unlikely(done < n))
 		channel_note_put(c, &c->full, 1);
 	return done;
@@ -112,7 +116,7 @@ static inline unsigned channel_take(struct channel *c, struct rte_mbuf **m, unsi
 		channel_note(&c->empty, 1);
 		return 0;
 	}
-	got = rte_ring_dequeue_burst(c->ring, (void **)m, n, NULL);
+	got = ring_take(c->ring, (void **)m, n);
 	channel_note(&c->taken, got);
 	return got;
 }
