@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include "outstanding.h"
+#include "pipeline/frames.h"
 #include "pipeline/machine.h"
 #include "requester_recv_control.h"
 #include "requester_trans_control.h"
@@ -281,16 +282,15 @@ static unsigned take_responses(struct engine *e)
 	struct counters *c = rrc_counters(e);
 	struct rrc *rrc = e->rrc;
 	struct rte_mbuf *m[BURST];
-	unsigned n = take_burst(e, m);
+	unsigned n = take_burst(e, m), done = 0;
 
-	for (unsigned i = 0; i < n; i++) {
-		if (unlikely(!take_response(e, c, m[i]))) {
-			rrc->holds = n - i;
-			memcpy(rrc->held, m + i, rrc->holds * sizeof(m[0]));
-			break;
-		}
-		rte_pktmbuf_free(m[i]);
+	while (done < n && likely(take_response(e, c, m[done])))
+		done++;
+	if (unlikely(done < n)) {
+		rrc->holds = n - done;
+		memcpy(rrc->held, m + done, rrc->holds * sizeof(m[0]));
 	}
+	frames_free(e, m, done);
 	return n;
 }
 

@@ -5,6 +5,7 @@
  * (state FLUSH). Writes qp.rrc and the consumer's side of qp.mq. Stage requester_recv.
  */
 #include "outstanding.h"
+#include "pipeline/frames.h"
 #include "retransmission.h"
 #include "rrc_release.h"
 #include "scatter_entry_manager.h"
@@ -41,21 +42,20 @@ struct released {
 	unsigned count;
 };
 
-static void released_free(struct released *r)
+static void released_free(struct engine *e, struct released *r)
 {
 	if (r->count)
-		rte_pktmbuf_free_bulk(r->m, r->count);
+		frames_free(e, r->m, r->count);
 	r->count = 0;
 }
 
-static inline void released_add(struct released *r, struct rte_mbuf *m)
+static inline void released_add(struct engine *e, struct released *r, struct rte_mbuf *m)
 {
 	if (unlikely(!m)) /* a local operation */
 		return;
 	if (unlikely(r->count == BURST))
-		released_free(r);
+		released_free(e, r);
 	rte_prefetch0(m);
-	rte_prefetch0((char *)m + RTE_CACHE_LINE_SIZE);
 	r->m[r->count++] = m;
 }
 
@@ -71,12 +71,12 @@ void rrc_release(struct engine *e, struct qp *q, uint32_t upto)
 	       !read_is_older(sw, rd)) {
 		uint8_t flags = sw->flags;
 
-		released_add(&done, sw->m);
+		released_add(e, &done, sw->m);
 		complete_ok(e, q, flags, sw->wqe_offset, sw->opcode, sw->length);
 		unacked = psn_add(sw->psn, 1);
 		sw_pop(e->mq, &q->mq.sw);
 	}
-	released_free(&done);
+	released_free(e, &done);
 	mq_discharge(&e->mq->sw_free, q, q->mq.sw.consumed - consumed);
 	if (rd && psn_before_eq(rd->psn, upto))
 		unacked = psn_add(rd->psn, q->rrc.read_packets);

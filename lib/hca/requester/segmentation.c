@@ -81,14 +81,16 @@ static __rte_always_inline void fill_packet(struct visit *v, struct rte_mbuf *m,
 	h->compare = r->compare;
 }
 
-/* Prefetches the lines of a free buffer that the next segment will write, without reading it. */
+/* Prefetches the lines of a free buffer that the next segment will write, without reading it: not
+ * the second one of struct rte_mbuf, which nobody touches. */
 static inline void packet_prefetch(struct rte_mbuf *m)
 {
-	char *p = (char *)m;
+	char *p = (char *)packet_of(m);
 
-	for (unsigned i = 0; i < sizeof(*m) + MESSAGE_SENDER_BYTES; i += RTE_CACHE_LINE_SIZE)
+	__builtin_prefetch(m, 1);
+	for (unsigned i = 0; i < sizeof(struct packet); i += RTE_CACHE_LINE_SIZE)
 		__builtin_prefetch(p + i, 1);
-	__builtin_prefetch(p + sizeof(*m) + MESSAGE_PRIV_BYTES + HEADROOM_BYTES, 1);
+	__builtin_prefetch(p + MESSAGE_PRIV_BYTES + HEADROOM_BYTES, 1);
 }
 
 static __rte_noinline bool stock_fill(struct visit *v)

@@ -17,6 +17,7 @@
 #include "completion/completion.h"
 #include "ee_work.h"
 #include "execution_engine.h"
+#include "pipeline/frames.h"
 #include "resp_pkt_gen.h"
 #include "virt-to-phys/payload_ref.h"
 
@@ -363,7 +364,7 @@ unsigned ee_poll(struct engine *e)
 	if (ee->out_count)
 		channel_put(&e->channel[CHANNEL_EE_RESPG], ee->out, ee->out_count);
 	if (ee->done_count)
-		rte_pktmbuf_free_bulk(ee->done, ee->done_count);
+		frames_free(e, ee->done, ee->done_count);
 	return n;
 }
 

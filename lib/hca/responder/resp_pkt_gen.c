@@ -14,6 +14,7 @@
 #include "execution_engine.h"
 #include "responder/responder.h"
 #include "host-abi/control.h"
+#include "pipeline/frames.h"
 #include "resp_order.h"
 #include "resp_pkt_gen.h"
 #include "virt-to-phys/payload_ref.h"
@@ -379,7 +380,7 @@ static unsigned take_burst(struct engine *e, struct resp_pkt_gen *p, struct coun
 		rte_prefetch0(&qp_at(e->qps, arrival_of(burst[i])->qpn & e->qps->mask)->respg);
 	for (unsigned i = 0; i < n; i++)
 		accept_answer(e, p, c, arrival_of(burst[i]));
-	rte_pktmbuf_free_bulk(burst, n);
+	frames_free(e, burst, n);
 	return n;
 }
 

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "engine_fixture.h"
+#include "pipeline/frames.h"
+
+/* Frames of the engine's pool and of another one, held by nobody else, by somebody else, and by
+ * a clone: each loses one reference, and is in its pool when that was the last. */
+TEST(frames_free__takes_one_reference)
+{
+	struct rte_mempool *own = fx->packets, *other = fx->descriptors;
+	unsigned own_count = rte_mempool_avail_count(own);
+	unsigned other_count = rte_mempool_avail_count(other);
+	struct rte_mbuf *last = rte_pktmbuf_alloc(own), *kept = rte_pktmbuf_alloc(own);
+	struct rte_mbuf *foreign = rte_pktmbuf_alloc(other), *clone = rte_pktmbuf_alloc(other);
+	struct rte_mbuf *cloned = rte_pktmbuf_alloc(own), *m[] = {kept, last, clone, foreign};
+
+	rte_mbuf_refcnt_set(kept, 2);
+	rte_pktmbuf_attach(clone, cloned);
+	frames_free(fx->e, m, RTE_DIM(m));
+	assert_int_equal(rte_mbuf_refcnt_read(kept), 1);
+	assert_int_equal(rte_mbuf_refcnt_read(cloned), 1);
+	assert_int_equal(rte_mempool_avail_count(own), own_count - 2);
+	assert_int_equal(rte_mempool_avail_count(other), other_count);
+	m[0] = kept;
+	m[1] = cloned;
+	frames_free(fx->e, m, 2);
+	assert_int_equal(rte_mempool_avail_count(own), own_count);
+}
