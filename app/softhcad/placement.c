@@ -206,14 +206,21 @@ static bool loops_meet(const struct lcore_loop *a, const struct lcore_loop *b,
 	return false;
 }
 
+/* Behind another port there may be a driver that frees what was sent in a thread of its own. */
+static void note_alone(struct lcores *l, const struct device *v)
+{
+	const struct lcore_loop *loop = loop_on(l, v->section->cpu[0][0]);
+
+	if (lcores_of(l, v) == 1)
+		hca_on_one_lcore(v->hca, v->section->port.type == PORT_RING && !loop->peer_count);
+}
+
 int placement_apply(struct lcores *l, const struct device *devices, unsigned count)
 {
 	int ret = 0;
 
-	for (unsigned i = 0; i < count && !ret; i++) {
+	for (unsigned i = 0; i < count && !ret; i++)
 		ret = place_device(l, &devices[i]);
-		devices[i].hca->completion.one_lcore = lcores_of(l, &devices[i]) == 1;
-	}
 	for (unsigned a = 0; a < l->count; a++) {
 		struct lcore_loop *loop = &l->loops[a];
 
@@ -222,5 +229,7 @@ int placement_apply(struct lcores *l, const struct device *devices, unsigned cou
 				loop->peers[loop->peer_count++] = &l->loops[b];
 		}
 	}
+	for (unsigned i = 0; i < count && !ret; i++)
+		note_alone(l, &devices[i]);
 	return ret;
 }

@@ -14,7 +14,8 @@ struct lcores;
  */
 int placement_cpus(struct config *c, const char *sysfs, struct config_cpus *cpus);
 
-/* Sets the loops' stages and peers. 0 or -errno. */
+/* Sets the loops' stages and peers, and tells the HCAs that have an lcore to themselves. 0 or
+ * -errno. */
 int placement_apply(struct lcores *l, const struct device *devices, unsigned count);
 
 #endif

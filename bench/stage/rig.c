@@ -80,7 +80,7 @@ static int make_hca(struct rig *r, unsigned i)
 	u.qps = &s->hca->qps;
 	u.v2p = &s->hca->v2p;
 	u.completion = &s->hca->completion;
-	u.completion->one_lcore = true;
+	hca_on_one_lcore(s->hca, true);
 	u.engines = s->hca->engines;
 	u.counters = &s->hca->counters;
 	return ceu_create(&u, &s->ceu) || ceu_start(s->ceu) ? fail("CEU") : 0;

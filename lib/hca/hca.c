@@ -232,6 +232,15 @@ void hca_destroy(struct hca *h)
 	rte_free(h);
 }
 
+void hca_on_one_lcore(struct hca *h, bool frames_too)
+{
+	h->completion.one_lcore = true;
+	for (unsigned i = 0; i < h->config.engines; i++) {
+		h->engines[i].frames_are_ours = frames_too;
+		requester_on_one_lcore(&h->engines[i]);
+	}
+}
+
 static unsigned stage_poll(struct engine *e, enum stage_id stage)
 {
 	switch (stage) {

@@ -728,6 +728,7 @@ static void make_node(struct sim *s, int node, const struct sim_params *p)
 	err = hca_create(&c, &n->hca);
 	if (err)
 		die("hca_create", err);
+	hca_on_one_lcore(n->hca, true);
 	ceu.qps = &n->hca->qps;
 	ceu.srqs = &n->hca->srqs;
 	ceu.multicast = &n->hca->multicast;

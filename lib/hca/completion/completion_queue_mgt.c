@@ -138,8 +138,8 @@ static bool full(struct cq *q, uint64_t produced)
 }
 
 /* Reserves a place, or fails when the client has not consumed enough. The client's index is looked
- * at only when the last one seen leaves no room. */
-static bool cq_reserve(struct cq *q, uint64_t *place)
+ * at only when the last one seen leaves no room. `alone`: nobody else reserves one now. */
+static bool cq_reserve(struct cq *q, bool alone, uint64_t *place)
 {
 	uint64_t produced = __atomic_load_n(&q->produced, __ATOMIC_RELAXED);
 
@@ -148,6 +148,10 @@ static bool cq_reserve(struct cq *q, uint64_t *place)
 
 		if (unlikely((uint32_t)produced - consumed > q->mask && full(q, produced)))
 			return false;
+		if (likely(alone)) {
+			__atomic_store_n(&q->produced, produced + 1, __ATOMIC_RELAXED);
+			break;
+		}
 	} while (!__atomic_compare_exchange_n(&q->produced, &produced, produced + 1, true,
 					      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
 	*place = produced;
@@ -222,7 +226,7 @@ enum completion_answer cq_place(struct completion *c, struct counters *counters,
 	struct cq *q = open_cq(c, counters, cqn, &answer);
 
 	if (unlikely(q && (__atomic_load_n(&q->stop, __ATOMIC_RELAXED) & CQ_STOP_OVERRUN ||
-			   !cq_reserve(q, place)))) {
+			   !cq_reserve(q, c->one_lcore, place)))) {
 		lost(c, counters, q);
 		return COMPLETION_LOST;
 	}
@@ -274,7 +278,7 @@ bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, cons
 	stop = __atomic_load_n(&q->stop, __ATOMIC_ACQUIRE);
 	if (unlikely(stop & CQ_STOP_HELD))
 		return post_backlog(c, counters, q, entry, solicited);
-	if (unlikely(stop || !cq_reserve(q, &place)))
+	if (unlikely(stop || !cq_reserve(q, c->one_lcore, &place)))
 		return lost(c, counters, q);
 	fill(c, counters, q, place, entry, solicited, c->one_lcore);
 	return true;
@@ -328,7 +332,7 @@ static void unlog(struct completion *c, struct counters *counters, struct cq *q,
 
 	while (!__atomic_load_n((const uint32_t *)&entry->opcode, __ATOMIC_ACQUIRE))
 		rte_pause();
-	if (cq_reserve(q, &place))
+	if (cq_reserve(q, false, &place))
 		fill(c, counters, q, place, entry, entry->reserved2 & LOG_SOLICITED, false);
 	else
 		lost(c, counters, q);

@@ -15,6 +15,7 @@
  *     finds an index, the producer was first and that is the new head. `consumed` is stored before
  *     the element goes to the free FIFO, and the producer reads it before it trusts its tail: a
  *     tail that counts as consumed may belong to another list already and is never touched.
+ * On one lcore the two cannot meet, and a plain store does (`one_lcore`).
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -96,6 +97,7 @@ struct multi_queue {
 	struct rd_element *rd;
 	struct re_element *re;
 	struct mq_free sw_free, rd_free, re_free;
+	bool one_lcore; /* both sides run on one; set before they do */
 };
 
 /* 0 or -ENOMEM. */
@@ -129,16 +131,27 @@ static inline uint32_t mq_count(const struct mq_list *l)
 	       __atomic_load_n(&l->consumed, __ATOMIC_ACQUIRE);
 }
 
+/* Swings an element's next from NIL. Returns what it was: if not NIL, the other side was first. */
+static inline uint32_t mq_swing(bool one_lcore, uint32_t *next, uint32_t to)
+{
+	uint32_t was = MQ_NIL;
+
+	if (likely(one_lcore))
+		__atomic_store_n(next, to, __ATOMIC_RELAXED);
+	else
+		__atomic_compare_exchange_n(next, &was, to, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_ACQUIRE);
+	return was;
+}
+
 /* Links element `index`, whose own next is `next`, behind the tail, whose next is *tail_next.
  * Producer. */
-static inline void mq_link(struct mq_list *l, uint32_t *next, uint32_t *tail_next, uint32_t index)
+static inline void mq_link(bool one_lcore, struct mq_list *l, uint32_t *next, uint32_t *tail_next,
+			   uint32_t index)
 {
-	uint32_t expected = MQ_NIL;
-
 	__atomic_store_n(next, MQ_NIL, __ATOMIC_RELAXED);
 	if (__atomic_load_n(&l->consumed, __ATOMIC_ACQUIRE) == l->produced ||
-	    !__atomic_compare_exchange_n(tail_next, &expected, index, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE))
+	    mq_swing(one_lcore, tail_next, index) != MQ_NIL)
 		__atomic_store_n(&l->head, index, __ATOMIC_RELEASE);
 	l->tail = index;
 	__atomic_store_n(&l->produced, l->produced + 1, __ATOMIC_RELEASE);
@@ -146,13 +159,12 @@ static inline void mq_link(struct mq_list *l, uint32_t *next, uint32_t *tail_nex
 
 /* Unlinks the head, whose next is *next. Consumer; the list is not empty. The caller gives the
  * index back afterwards. */
-static inline void mq_unlink(struct mq_list *l, uint32_t *next)
+static inline void mq_unlink(bool one_lcore, struct mq_list *l, uint32_t *next)
 {
 	uint32_t after = __atomic_load_n(next, __ATOMIC_ACQUIRE);
 
 	if (after == MQ_NIL) /* seems to be the last: becomes what it is, if it is not */
-		__atomic_compare_exchange_n(next, &after, MQ_CLOSED, false, __ATOMIC_ACQ_REL,
-					    __ATOMIC_ACQUIRE);
+		after = mq_swing(one_lcore, next, MQ_CLOSED);
 	if (after != MQ_NIL) /* else the producer sets the head, and may have done so already */
 		__atomic_store_n(&l->head, after, __ATOMIC_RELEASE);
 	__atomic_store_n(&l->consumed, l->consumed + 1, __ATOMIC_RELEASE);
@@ -170,7 +182,7 @@ static inline void sw_put(struct multi_queue *mq, struct mq_list *l, const struc
 	x->length = from->length;
 	x->opcode = from->opcode;
 	x->flags = from->flags;
-	mq_link(l, &x->next, &mq->sw[l->tail].next, i);
+	mq_link(mq->one_lcore, l, &x->next, &mq->sw[l->tail].next, i);
 }
 
 static inline void rd_put(struct multi_queue *mq, struct mq_list *l, const struct rd_element *x)
@@ -178,7 +190,7 @@ static inline void rd_put(struct multi_queue *mq, struct mq_list *l, const struc
 	uint32_t i = mq_alloc(&mq->rd_free);
 
 	mq->rd[i] = *x;
-	mq_link(l, &mq->rd[i].next, &mq->rd[l->tail].next, i);
+	mq_link(mq->one_lcore, l, &mq->rd[i].next, &mq->rd[l->tail].next, i);
 }
 
 static inline void re_put(struct multi_queue *mq, struct mq_list *l, const struct re_element *x)
@@ -186,7 +198,7 @@ static inline void re_put(struct multi_queue *mq, struct mq_list *l, const struc
 	uint32_t i = mq_alloc(&mq->re_free);
 
 	mq->re[i] = *x;
-	mq_link(l, &mq->re[i].next, &mq->re[l->tail].next, i);
+	mq_link(mq->one_lcore, l, &mq->re[i].next, &mq->re[l->tail].next, i);
 }
 
 /* Heads, or NULL when the list is empty. Consumer. */
@@ -225,7 +237,7 @@ static inline void sw_pop(struct multi_queue *mq, struct mq_list *l)
 {
 	uint32_t i = l->head;
 
-	mq_unlink(l, &mq->sw[i].next);
+	mq_unlink(mq->one_lcore, l, &mq->sw[i].next);
 	mq_give(&mq->sw_free, i);
 }
 
@@ -233,7 +245,7 @@ static inline void rd_pop(struct multi_queue *mq, struct mq_list *l)
 {
 	uint32_t i = l->head;
 
-	mq_unlink(l, &mq->rd[i].next);
+	mq_unlink(mq->one_lcore, l, &mq->rd[i].next);
 	mq_give(&mq->rd_free, i);
 }
 
@@ -241,7 +253,7 @@ static inline void re_pop(struct multi_queue *mq, struct mq_list *l)
 {
 	uint32_t i = l->head;
 
-	mq_unlink(l, &mq->re[i].next);
+	mq_unlink(mq->one_lcore, l, &mq->re[i].next);
 	mq_give(&mq->re_free, i);
 }
 

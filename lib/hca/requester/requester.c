@@ -35,6 +35,11 @@ void requester_destroy(struct engine *e)
 	mq_destroy(e);
 }
 
+void requester_on_one_lcore(struct engine *e)
+{
+	e->mq->one_lcore = true;
+}
+
 unsigned segmentation_poll(struct engine *e)
 {
 	unsigned n;

@@ -4,7 +4,7 @@
 
 /* Frames of the engine's pool and of another one, held by nobody else, by somebody else, and by
  * a clone: each loses one reference, and is in its pool when that was the last. */
-TEST(frames_free__takes_one_reference)
+static void takes_one_reference(bool frames_are_ours)
 {
 	struct rte_mempool *own = fx->packets, *other = fx->descriptors;
 	unsigned own_count = rte_mempool_avail_count(own);
@@ -13,6 +13,7 @@ TEST(frames_free__takes_one_reference)
 	struct rte_mbuf *foreign = rte_pktmbuf_alloc(other), *clone = rte_pktmbuf_alloc(other);
 	struct rte_mbuf *cloned = rte_pktmbuf_alloc(own), *m[] = {kept, last, clone, foreign};
 
+	fx->e->frames_are_ours = frames_are_ours;
 	rte_mbuf_refcnt_set(kept, 2);
 	rte_pktmbuf_attach(clone, cloned);
 	frames_free(fx->e, m, RTE_DIM(m));
@@ -24,4 +25,10 @@ TEST(frames_free__takes_one_reference)
 	m[1] = cloned;
 	frames_free(fx->e, m, 2);
 	assert_int_equal(rte_mempool_avail_count(own), own_count);
+}
+
+TEST(frames_free__takes_one_reference)
+{
+	takes_one_reference(false);
+	takes_one_reference(true);
 }

@@ -36,11 +36,12 @@ TEST(sw_put__keeps_the_order)
 	multi_queue_unmake();
 }
 
-TEST(sw_pop__empty_and_refill)
+static void empty_and_refill(bool one_lcore)
 {
 	struct multi_queue *mq = multi_queue_make(4);
 	struct mq_list l = {0};
 
+	mq->one_lcore = one_lcore;
 	assert_null(sw_head(mq, &l));
 	for (uint32_t i = 0; i < 100; i++) {
 		for (uint32_t k = 0; k <= i % 4; k++)
@@ -50,6 +51,12 @@ TEST(sw_pop__empty_and_refill)
 		assert_null(sw_head(mq, &l));
 	}
 	multi_queue_unmake();
+}
+
+TEST(sw_pop__empty_and_refill)
+{
+	empty_and_refill(false);
+	empty_and_refill(true);
 }
 
 TEST(sw_put__lists_that_share_the_pool_stay_apart)
@@ -181,7 +188,7 @@ TEST(mq_link__consumer_was_first)
 	assert_int_equal(take(mq, &l), 1);
 	l.consumed = stale; /* the value that the producer saw */
 	mq->sw[2].psn = 2;
-	mq_link(&l, &mq->sw[2].next, &mq->sw[l.tail].next, 2);
+	mq_link(false, &l, &mq->sw[2].next, &mq->sw[l.tail].next, 2);
 	l.consumed = stale + 1; /* the current value */
 	assert_int_equal(take(mq, &l), 2);
 	assert_null(sw_head(mq, &l));
@@ -197,7 +204,7 @@ TEST(mq_unlink__last_leaves_the_head_to_the_producer)
 
 	put(mq, &l, 1);
 	l.head = 3; /* as if the producer had been there between closing and now */
-	mq_unlink(&l, &mq->sw[l.tail].next);
+	mq_unlink(false, &l, &mq->sw[l.tail].next);
 	assert_int_equal(l.head, 3);
 	assert_int_equal(mq_count(&l), 0);
 	multi_queue_unmake();

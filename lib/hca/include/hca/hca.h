@@ -64,6 +64,13 @@ int hca_create(const struct hca_config *config, struct hca **out);
 /* All lcores have stopped polling it. */
 void hca_destroy(struct hca *h);
 
+/*
+ * One lcore runs all stages of the HCA, so that what only they touch needs no locked instructions.
+ * `frames_too`: nor does any other thread hold references to frames that it sends or receives. To
+ * be called before the lcore polls; unless it is, each stage may run on another one.
+ */
+void hca_on_one_lcore(struct hca *h, bool frames_too);
+
 /* Polls one stage of one engine once; e->now_ns has been set. Returns elements handled. */
 unsigned hca_poll_stage(struct engine *e, enum stage_id stage);
 

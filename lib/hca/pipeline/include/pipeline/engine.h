@@ -84,6 +84,7 @@ struct engine {
 	struct engine
 		*peers; /* all engines of the HCA, `count` of them (HeaderParser hands over) */
 	struct engine_settings settings;
+	bool frames_are_ours; /* no other lcore or thread holds references to its frames */
 
 	struct qp_table *qps;
 	struct v2p *v2p;

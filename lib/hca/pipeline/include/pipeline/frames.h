@@ -19,7 +19,11 @@ static inline void frames_free(const struct engine *e, struct rte_mbuf **m, unsi
 	unsigned back = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		if (likely(frame_returns(e, m[i])))
+		uint16_t references = rte_mbuf_refcnt_read(m[i]);
+
+		if (references > 1 && e->frames_are_ours)
+			rte_mbuf_refcnt_set(m[i], references - 1);
+		else if (likely(frame_returns(e, m[i])))
 			m[back++] = m[i];
 		else
 			rte_pktmbuf_free(m[i]);

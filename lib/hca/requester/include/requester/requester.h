@@ -15,6 +15,9 @@ struct qp;
 int requester_create(struct engine *e);
 void requester_destroy(struct engine *e);
 
+/* Both stages of the engine run on one lcore. Before they do. */
+void requester_on_one_lcore(struct engine *e);
+
 /* One poll of the stage: bounded work, never waits. Returns how many elements it handled; 0:
  * nothing to do. */
 unsigned segmentation_poll(struct engine *e);
