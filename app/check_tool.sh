@@ -72,6 +72,11 @@ expect 0 '192.168.77.1/24' --socket "$socket" status
 expect 0 ', crc ' --socket "$socket" status
 expect 0 '  none  ' --socket "$socket" status # the ICRC of no frame between the two
 expect 0 '1 queue pairs' --socket "$socket" qp # the connection manager's
+expect 0 'RTS' --socket "$socket" qp --state rts
+expect 0 'none' --socket "$socket" qp --state ERR
+expect 2 'no state of a queue pair' --socket "$socket" qp --state RDY
+expect 0 'RTS' --socket "$socket" qp --pid "$daemon"
+expect 0 'none' --socket "$socket" qp --pid 1
 expect 0 'peer qpn' --socket "$socket" qp
 expect 1 'does not answer' --socket "$socket" --hca hca0 qp 77
 expect 1 'does not answer' qp 77 --hca hca0 --socket "$socket"
@@ -99,7 +104,7 @@ expect 0 '--watch[=SECONDS]' help qp
 expect 0 'Gbit/s out' --socket "$socket" top --batch -n 2 -d 0.1
 expect 0 'header_parse' --socket "$socket" top -b -n 1 -d 0.1 --hca hca1
 expect 2 'wants a terminal' --socket "$socket" top
-expect 2 'not a number of times' --socket "$socket" top -n 0
+expect 2 'not a number above 0' --socket "$socket" top -n 0
 expect 2 'no key to sort by' --socket "$socket" top -b --sort size
 if "$(dirname "$0")/check_top.py" "$softhca" "$socket"; then
 	echo 'ok softhca top'

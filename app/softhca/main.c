@@ -47,7 +47,7 @@ static int read_count(const char *text, unsigned *count)
 
 	*count = strtoul(text, &end, 10);
 	if (*count == 0 || *end || text[0] == '-')
-		return refuse("not a number of times: ", text);
+		return refuse("not a number above 0: ", text);
 	return EXIT_CODE_OK;
 }
 
@@ -70,6 +70,11 @@ static int apply_option(enum option_id id, const char *argument, struct request 
 	case OPTION_sort:
 		r->sort = argument;
 		break;
+	case OPTION_state:
+		r->state = argument;
+		break;
+	case OPTION_pid:
+		return read_count(argument, &r->pid);
 	case OPTION_count:
 		return read_count(argument, &r->count);
 	case OPTION_watch:

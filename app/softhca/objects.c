@@ -82,28 +82,109 @@ static void print_one_qp(json_t *answer)
 	table_end(&t, stdout, "  ");
 }
 
-static int show_qp(struct connection *c, const struct request *r, const char *hca)
+json_t *qps_ask(struct connection *c, const char *hca)
+{
+	unsigned long long from = 0, next;
+	json_t *all = NULL, *more;
+	char parameters[64];
+
+	do {
+		snprintf(parameters, sizeof(parameters), "%s,0,%llu", hca, from);
+		more = connection_ask(c, "qp", parameters);
+		next = number_of(more, "next");
+		json_object_del(more, "next");
+		if (all) {
+			json_object_update(json_object_get(all, "qps"),
+					   json_object_get(more, "qps"));
+			json_decref(more);
+		} else {
+			all = more;
+		}
+	} while (next > from && (from = next));
+	return all;
+}
+
+/* Does that client of that HCA belong to the process? */
+static bool is_of(const json_t *status, const char *hca, unsigned long long client, unsigned pid)
+{
+	json_t *clients = json_object_get(status, "clients"), *one;
+	const char *key;
+
+	json_object_foreach(clients, key, one)
+	{
+		if (number_of(one, "pid") == pid && number_of(one, "index") == client &&
+		    strcmp(text_of(one, "hca"), hca) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Removes those that were not asked for. */
+static void filter_qps(struct connection *c, const struct request *r, const char *hca, json_t *qps)
+{
+	json_t *status = r->pid ? connection_ask(c, "status", NULL) : NULL, *qp;
+	const char *qpn;
+	void *next;
+
+	if (json_object_size(json_object_get(status, "clients")) <
+	    number_of(status, "client_count"))
+		fputs("softhca: the daemon does not list all clients: some may be missing\n",
+		      stderr);
+	json_object_foreach_safe(qps, next, qpn, qp)
+	{
+		if ((r->state && strcasecmp(r->state, text_of(qp, "state")) != 0) ||
+		    (r->pid && !is_of(status, hca, number_of(qp, "client"), r->pid)))
+			json_object_del(qps, qpn);
+	}
+	json_decref(status);
+}
+
+static int show_one_qp(struct connection *c, const struct request *r, const char *hca)
 {
 	char parameters[64];
 	json_t *answer;
 
-	snprintf(parameters, sizeof(parameters), "%s%s%s", hca, r->object ? "," : "",
-		 r->object ? r->object : "");
+	snprintf(parameters, sizeof(parameters), "%s,%s", hca, r->object);
 	answer = connection_ask(c, "qp", parameters);
 	if (!answer)
 		return EXIT_CODE_FAILURE;
-	if (r->json) {
+	if (r->json)
 		puts(c->answer);
-	} else if (r->object) {
+	else
 		print_one_qp(answer);
+	json_decref(answer);
+	return EXIT_CODE_OK;
+}
+
+static int show_qps(struct connection *c, const struct request *r, const char *hca)
+{
+	json_t *answer = qps_ask(c, hca);
+	const json_t *last;
+
+	if (!answer)
+		return EXIT_CODE_FAILURE;
+	last = watch_last(hca, answer);
+	filter_qps(c, r, hca, json_object_get(answer, "qps"));
+	if (r->json) {
+		json_dumpf(answer, stdout, JSON_COMPACT);
+		puts("");
 	} else {
 		printf("%s: %llu queue pairs\n", hca, number_of(answer, "qp_count"));
-		print_qps(json_object_get(answer, "qps"),
-			  json_object_get(watch_last(hca, answer), "qps"));
-		print_rest(json_object_get(answer, "qps"), number_of(answer, "qp_count"));
+		print_qps(json_object_get(answer, "qps"), json_object_get(last, "qps"));
 	}
 	json_decref(answer);
 	return EXIT_CODE_OK;
+}
+
+static bool is_state(const char *name)
+{
+	static const char *const names[] = {QP_STATE_NAMES};
+
+	for (unsigned i = 0; i < COUNT_OF(names); i++) {
+		if (strcasecmp(name, names[i]) == 0)
+			return true;
+	}
+	return false;
 }
 
 int view_qp(struct connection *c, const struct request *r)
@@ -114,7 +195,11 @@ int view_qp(struct connection *c, const struct request *r)
 		fprintf(stderr, "softhca: '%s' is no number of a queue pair\n", r->object);
 		return EXIT_CODE_USAGE;
 	}
-	return for_each_hca(c, r, show_qp);
+	if (r->state && !is_state(r->state)) {
+		fprintf(stderr, "softhca: '%s' is no state of a queue pair\n", r->state);
+		return EXIT_CODE_USAGE;
+	}
+	return for_each_hca(c, r, r->object ? show_one_qp : show_qps);
 }
 
 static void print_calls(json_t *calls)

@@ -23,6 +23,13 @@ static bool ask_into(struct connection *c, json_t *to, const char *command, cons
 	return answer && json_object_set_new(to, about, answer) == 0;
 }
 
+static bool ask_qps(struct connection *c, json_t *to, const char *hca)
+{
+	json_t *answer = qps_ask(c, hca);
+
+	return answer && json_object_set_new(to, hca, answer) == 0;
+}
+
 static bool ask_engines(struct look *l, struct connection *c, const char *hca)
 {
 	unsigned long long engines = 1;
@@ -57,8 +64,8 @@ bool look_take(struct look *l, struct connection *c, const struct request *r)
 		if (r->hca && strcmp(r->hca, hca) != 0)
 			continue;
 		found = true;
-		ok = ok && ask_into(c, l->counters, "counters", hca) &&
-		     ask_into(c, l->qps, "qp", hca) && ask_engines(l, c, hca);
+		ok = ok && ask_into(c, l->counters, "counters", hca) && ask_qps(c, l->qps, hca) &&
+		     ask_engines(l, c, hca);
 	}
 	return ok && found;
 }

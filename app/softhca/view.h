@@ -22,9 +22,14 @@ struct request {
 	double watch_s;	    /* again after that time; 0: once */
 	unsigned count;	    /* top, --watch: how many; 0: without end */
 	bool batch;	    /* top: no terminal */
+	const char *state;  /* qp: only those; NULL: all */
+	unsigned pid;	    /* qp: only those of that process; 0: all */
 	const char *sort;   /* top: key of the queue pairs; NULL: the first */
 	bool probe;	    /* status: measure the distances of the lcores */
 };
+
+/* All queue pairs of an HCA, in one answer; NULL after printing why not. */
+json_t *qps_ask(struct connection *c, const char *hca);
 
 int view_status(struct connection *c, const struct request *r);
 int view_qp(struct connection *c, const struct request *r);

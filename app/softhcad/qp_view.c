@@ -28,7 +28,7 @@ enum { QPS_LISTED_MAX = 48 };
 
 static const char *state_name(unsigned state)
 {
-	static const char *const names[] = {"RST", "INIT", "RTR", "RTS", "SQE", "SQD", "ERR"};
+	static const char *const names[] = {QP_STATE_NAMES};
 
 	return state < RTE_DIM(names) ? names[state] : "?";
 }
@@ -64,17 +64,27 @@ UNGUARDED VIEW_OF(qp_of, qp, QP_VIEW)
 	return NULL;
 }
 
-void qps_put(const struct device *v, struct rte_tel_data *to)
+void qps_put(const struct device *v, uint32_t from, struct rte_tel_data *to)
 {
 	struct rte_tel_data *qps = dict_new();
 	const struct qp *q = next_qp(&v->hca->qps, 0);
-	unsigned count = 0;
+	unsigned count = 0, listed = 0;
+	uint32_t next = 0;
 
 	for (; qps && q; q = next_qp(&v->hca->qps, q->index + 1)) {
-		if (count++ < QPS_LISTED_MAX)
+		count++;
+		if (q->index < from)
+			continue;
+		if (listed == QPS_LISTED_MAX && !next)
+			next = q->index;
+		if (listed < QPS_LISTED_MAX) {
 			dict_put_numbered(qps, qp_number(q), qp_of(q));
+			listed++;
+		}
 	}
 	rte_tel_data_add_dict_u64(to, "qp_count", count);
+	if (next)
+		rte_tel_data_add_dict_u64(to, "next", next);
 	dict_put(to, "qps", qps);
 }
 

@@ -7,8 +7,9 @@
 struct device;
 struct rte_tel_data;
 
-/* The first ones in use, and their number. */
-void qps_put(const struct device *v, struct rte_tel_data *to);
+/* As many as an answer holds of those in use, from that index on; where to go on if there are more; and the number of
+ * all. */
+void qps_put(const struct device *v, uint32_t from, struct rte_tel_data *to);
 
 /* Everything about one, and what it waits for. 0; -ENOENT: no such queue pair. */
 int qp_put(const struct device *v, uint32_t qpn, struct rte_tel_data *to);

@@ -62,6 +62,13 @@ static uint32_t second_number(const char *params, uint32_t otherwise)
 	return comma ? strtoul(comma + 1, NULL, 0) : otherwise;
 }
 
+static uint32_t third_number(const char *params, uint32_t otherwise)
+{
+	const char *comma = params ? strchr(params, ',') : NULL;
+
+	return comma ? second_number(comma + 1, otherwise) : otherwise;
+}
+
 static int answer_status(const char *command, const char *params, struct rte_tel_data *to)
 {
 	struct daemon *d = telemetry_enter();
@@ -88,7 +95,7 @@ static int answer_qp(const char *command, const char *params, struct rte_tel_dat
 		if (qpn)
 			ret = qp_put(v, qpn, to);
 		else
-			qps_put(v, to);
+			qps_put(v, third_number(params, 0), to);
 	}
 	if (d)
 		telemetry_leave(d);
@@ -220,7 +227,8 @@ int telemetry_start(struct daemon *d)
 		telemetry_cb answer;
 	} commands[] = {
 		{"/softhca/status", "Ports, lcores, memory, clients. No parameters", answer_status},
-		{"/softhca/qp", "Queue pairs. Parameters: HCA[,QPN]", answer_qp},
+		{"/softhca/qp", "Queue pairs. Parameters: HCA[,QPN], or HCA,0,INDEX from there on",
+		 answer_qp},
 		{"/softhca/fifos", "Channels of an engine. Parameters: HCA[,ENGINE]", answer_fifos},
 		{"/softhca/runtime",
 		 "What an engine's modules do and cost. Parameters: HCA[,ENGINE]", answer_runtime},
