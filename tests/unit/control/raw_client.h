@@ -277,14 +277,13 @@ struct raw {
 	uint32_t pd, piece, lkey, cqn, qpn, srqn;
 };
 
-static inline void raw_set_up(struct raw *r, const char *path)
+/* Of a connection that has said HELLO. */
+static inline void raw_furnish(struct raw *r)
 {
 	struct control_number out = {0};
 	struct control_srq srq;
 	struct control_qp in;
 
-	*r = (struct raw){0};
-	r->fd = raw_open(path, &r->hello);
 	assert_int_equal(raw_call(r->fd, CONTROL_ALLOC_PD, NULL, 0, NULL, 0, &out, sizeof(out)), 0);
 	r->pd = out.number;
 	r->piece = raw_piece(r->fd, RAW_PIECE_BYTES);
@@ -294,6 +293,13 @@ static inline void raw_set_up(struct raw *r, const char *path)
 	assert_int_equal(raw_create_qp(r->fd, &in, &r->qpn), 0);
 	srq = raw_srq_in(r->pd, r->lkey);
 	assert_int_equal(raw_create_srq(r->fd, &srq, &r->srqn), 0);
+}
+
+static inline void raw_set_up(struct raw *r, const char *path)
+{
+	*r = (struct raw){0};
+	r->fd = raw_open(path, &r->hello);
+	raw_furnish(r);
 }
 
 /* The same as that user. */
