@@ -60,7 +60,6 @@ OUTSIDE_STATE(RRC, BAD_REQ)
 /* refusals for good, queue pairs that are gone, unreliable service, memory that comes later */
 OUTSIDE(EE, FETCH_CXT, DROP)
 OUTSIDE(EE, CHECK_REQUEST, ASYNC_ERROR)
-OUTSIDE(EE, CHECK_REQUEST, DROP)
 OUTSIDE(EE, CHECK_PSN, ENTRY_FETCH)
 OUTSIDE(EE, CXT_WB, DROP)
 OUTSIDE(EE, DUPLICATE, DROP)
