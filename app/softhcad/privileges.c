@@ -81,13 +81,21 @@ static bool changes_user(const struct config *c)
 	return c->daemon.user[0] && geteuid() == 0;
 }
 
+/* For the start alone. */
+static uint64_t of_start(const struct config *c)
+{
+	const bool group =
+		c->daemon.socket_group[0] || strcmp(c->daemon.socket, PATHS_SYSTEM_SOCKET) == 0;
+	const uint64_t chown = group || changes_user(c) ? CAP(CHOWN) : 0;
+
+	return chown | (changes_user(c) ? CAP(SETUID) | CAP(SETGID) : 0);
+}
+
 void privileges_limit(const struct config *c)
 {
-	uint64_t mask = needed(c) | of_root() | CAP(CHOWN);
+	uint64_t mask = needed(c) | of_root() | of_start(c);
 	int ret;
 
-	if (changes_user(c))
-		mask |= CAP(SETUID) | CAP(SETGID);
 	limit_core_dumps();
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		LOG(WARNING, "cannot set no_new_privs: %s", strerror(errno));
@@ -151,7 +159,7 @@ int privileges_become_user(const struct config *c, const struct runtime_folder *
 	if (!ret)
 		ret = give_socket_folder(c->daemon.socket, user);
 	if (!ret)
-		ret = change_user(user, needed(c) | CAP(CHOWN));
+		ret = change_user(user, needed(c) | (c->daemon.socket_group[0] ? CAP(CHOWN) : 0));
 	if (ret)
 		LOG(ERR, "cannot become user %s: %s", name,
 		    user ? strerror(-ret) : "there is no such user");

@@ -4,20 +4,17 @@
 # filter of system calls, what a core dump would hold; and that it works nevertheless.
 . "$(dirname "$0")/lib.sh"
 chmod 755 "$SCRATCH"
-CHOWN=1 DAC_OVERRIDE=$((1 << 1)) NET_ADMIN=$((1 << 12)) NET_RAW=$((1 << 13)) IPC_OWNER=$((1 << 15))
+DAC_OVERRIDE=$((1 << 1)) NET_ADMIN=$((1 << 12)) NET_RAW=$((1 << 13)) IPC_OWNER=$((1 << 15))
 SYS_PTRACE=$((1 << 19))
 IPC_LOCK=$((1 << 14))
 SEGMENTS=$((IPC_OWNER | SYS_PTRACE))
 ROOT=$((SEGMENTS | DAC_OVERRIDE))
 
 status() { awk -v key="$2:" '$1 == key { print $2 }' "/proc/$1/status"; }
-# has_at_most PID MASK: the main thread. The others may still change the group of files, which the
-# filter forbids.
-has_at_most() {
+has_at_most() { # PID MASK
 	local thread
-	[ $((0x$(status "$1" CapPrm) & ~$2)) -eq 0 ] || return 1
 	for thread in /proc/"$1"/task/*; do
-		[ $((0x$(status "$1/task/${thread##*/}" CapPrm) & ~($2 | CHOWN))) -eq 0 ] || return 1
+		[ $((0x$(status "$1/task/${thread##*/}" CapPrm) & ~$2)) -eq 0 ] || return 1
 	done
 }
 every_thread() { # PID KEY VALUE
