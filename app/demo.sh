@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# usage: demo.sh [-v] BUILD
+# usage: demo.sh [-v] [BUILD]
 # Two HCAs in one daemon, joined by rings, move data through each other: every operation, in both
 # directions, every byte checked. Needs no device, no root, no hugepages; leaves nothing behind.
+# Without the build folder it runs the installed programs.
 # -v also shows the daemon's log, its state, and the nonzero counters.
 set -euo pipefail
 
@@ -11,18 +12,27 @@ if [ "${1:-}" = -v ]; then
 	verbose=yes log_level=info
 	shift
 fi
-if [ $# -ne 1 ]; then
-	echo "usage: $0 [-v] BUILD" >&2
+if [ $# -gt 1 ]; then
+	echo "usage: $0 [-v] [BUILD]" >&2
 	exit 2
 fi
-for program in app/softhcad app/softhca bench/path/softhca-perf bench/limit/softhca-limit; do
-	if [ ! -x "$1/$program" ]; then
-		echo "$0: $1/$program has not been built: ninja -C $1 demo" >&2
+if [ $# -eq 1 ]; then
+	for program in app/softhcad app/softhca bench/path/softhca-perf bench/limit/softhca-limit; do
+		if [ ! -x "$1/$program" ]; then
+			echo "$0: $1/$program has not been built: ninja -C $1 demo" >&2
+			exit 2
+		fi
+	done
+	build=$(cd "$1" && pwd)
+	PATH=$build/app:$build/bench/path:$PATH
+	config=$(dirname "$0")/../config/demo.conf
+else
+	installed=$(command -v softhcad) || {
+		echo "$0: softhcad is not installed: name a build folder" >&2
 		exit 2
-	fi
-done
-build=$(cd "$1" && pwd)
-source_root=$(cd "$(dirname "$0")/.." && pwd)
+	}
+	config=$(dirname "$installed")/../share/softhca/demo.conf
+fi
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/softhca-demo.XXXXXX")
 daemon=
 
@@ -42,7 +52,7 @@ trap 'exit 143' TERM
 # DPDK's files and the control socket are removed with the scratch directory.
 export RUNTIME_DIRECTORY=$scratch SOFTHCA_SOCKET=$scratch/softhca.sock
 
-"$build/app/softhcad" -c "$source_root/config/demo.conf" --socket "$SOFTHCA_SOCKET" \
+softhcad -c "$config" --socket "$SOFTHCA_SOCKET" \
 	--set daemon.log_level="$log_level" </dev/null &
 daemon=$!
 for ((i = 0; i < 500; i++)); do
@@ -52,7 +62,7 @@ for ((i = 0; i < 500; i++)); do
 done
 
 tool() {
-	"$build/app/softhca" --socket "$SOFTHCA_SOCKET" "$@"
+	softhca --socket "$SOFTHCA_SOCKET" "$@"
 }
 if [ "$verbose" ]; then
 	printf '\n'
@@ -64,7 +74,7 @@ outcome=0
 # The daemon's lcore is the last CPU; the client keeps away from it where there is another one.
 pin=()
 [ "$(nproc)" -lt 2 ] || pin=(taskset -c 0)
-timeout 300 "${pin[@]}" "$build/bench/path/softhca-perf" --demo --pair hca0,hca1 || outcome=$?
+timeout 300 "${pin[@]}" softhca-perf --demo --pair hca0,hca1 || outcome=$?
 if [ "$verbose" ] || [ "$outcome" -ne 0 ]; then
 	printf '\ncounters of what happened (softhca counters)\n'
 	tool counters

@@ -2,17 +2,26 @@
 /*
  * Prints the physical limits of this machine, one 'name value unit' a line. Brings EAL up on the
  * main lcore alone, without hugepages and without devices.
- *
- * usage: softhca-limit [MILLISECONDS OF A REPETITION [REPETITIONS]]
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include "wire/crc.h"
 #include "limit.h"
 
 enum { PINGPONGS_BUSY = 20000, PINGPONGS_BLOCKING = 4000 };
+
+static int usage(FILE *out, int code)
+{
+	fputs("usage: softhca-limit [MILLISECONDS [REPETITIONS]]\n"
+	      "\n"
+	      "  MILLISECONDS      of one repetition of a measurement (50)\n"
+	      "  REPETITIONS       of which the median counts (5)\n",
+	      out);
+	return code;
+}
 
 static int init_eal(char *program)
 {
@@ -44,15 +53,14 @@ int main(int argc, char **argv)
 	struct limit_params params = LIMIT_PARAMS_DEFAULT;
 	double bulk, copy, messages, by_burst;
 
+	if (argc > 1 && !strcmp(argv[1], "--help"))
+		return usage(stdout, 0);
 	if (argc > 1)
 		params.repetition_ms = (unsigned int)atoi(argv[1]);
 	if (argc > 2)
 		params.repetitions = (unsigned int)atoi(argv[2]);
-	if (params.repetition_ms == 0 || params.repetitions == 0) {
-		fprintf(stderr, "usage: %s [MILLISECONDS OF A REPETITION [REPETITIONS]]\n",
-			argv[0]);
-		return 2;
-	}
+	if (params.repetition_ms == 0 || params.repetitions == 0)
+		return usage(stderr, 2);
 	if (init_eal(argv[0]) < 0) {
 		fprintf(stderr, "%s: EAL: %s\n", argv[0], rte_strerror(rte_errno));
 		return 1;
