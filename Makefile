@@ -8,8 +8,9 @@ CHECKED ?= build-checked
 MUTATED ?= build-mutation
 STRESSED ?= build-stress
 FUZZED ?= build-fuzz
+PACKAGED ?= build-deb
 
-.PHONY: help deps deps-build build demo check conformance soak stress fuzz model mutation bench bench-check compare doc format install clean
+.PHONY: help deps deps-build build demo check conformance soak stress fuzz model mutation bench bench-check compare doc deb deb-check format install clean
 .NOTPARALLEL:
 
 help:
@@ -32,10 +33,13 @@ help:
 	@echo 'make bench-check  the shares alone, and what fell against bench/path/baseline.json'
 	@echo 'make compare  TCP, UCX, perftest and softhca beside each other: a table, and $(BUILD)/compare.svg'
 	@echo 'make doc      HTML and man pages in $(BUILD)/doc'
+	@echo 'make deb      Debian packages of the last commit, in $(PACKAGED)'
+	@echo 'make deb-check  the same, then lintian; installs, runs, upgrades and purges them in a view of this'
+	@echo '              machine that is thrown away'
 	@echo 'make format   clang-format all C sources in place'
 	@echo 'make install  install under PREFIX ($(PREFIX)), fixed when $(BUILD)/ is configured; man pages, too,'
 	@echo '              if make doc has built them'
-	@echo 'make clean    remove $(BUILD)/, $(CHECKED)/, $(MUTATED)/, $(FUZZED)*/ and $(STRESSED)-*/'
+	@echo 'make clean    remove $(BUILD)/, $(CHECKED)/, $(MUTATED)/, $(FUZZED)*/, $(PACKAGED)/ and $(STRESSED)-*/'
 
 deps:
 	./.ci/deps build test verbs
@@ -120,6 +124,17 @@ doc: build
 	./.ci/deps doc
 	./doc/generate $(BUILD) $(BUILD)/doc
 
+# From a clone, so that nothing but what is committed gets in, and nothing into this folder.
+deb:
+	./.ci/deps build doc deb
+	rm -rf $(PACKAGED)
+	git clone -q . $(PACKAGED)/softhca
+	cd $(PACKAGED)/softhca && DEB_BUILD_OPTIONS="nocheck parallel=$$(nproc) $$DEB_BUILD_OPTIONS" dpkg-buildpackage -us -uc -b
+
+deb-check: deb
+	./.ci/deps verbs
+	./tests/packages/check $(PACKAGED)
+
 format:
 	git ls-files -z --cached --others --exclude-standard '*.c' '*.h' | \
 		xargs -0 clang-format-14 -i
@@ -130,4 +145,4 @@ install: build
 		{ mkdir -p $(DESTDIR)$(PREFIX)/share/man && cp -r $(BUILD)/doc/man/. $(DESTDIR)$(PREFIX)/share/man; }
 
 clean:
-	rm -rf $(BUILD) $(CHECKED) $(MUTATED) $(FUZZED) $(FUZZED)-memory $(STRESSED)-address $(STRESSED)-thread
+	rm -rf $(BUILD) $(CHECKED) $(MUTATED) $(FUZZED) $(FUZZED)-memory $(PACKAGED) $(STRESSED)-address $(STRESSED)-thread
