@@ -159,3 +159,31 @@ TEST(c9_061__the_largest_messages)
 	assert_true(take_packet(CHANNEL_RTC_RPG, &p));
 	assert_int_equal(p.headers.psn, psn_add(FX_PSN, PSN_WINDOW));
 }
+
+/* Credits come with the responses that have an AETH. */
+TEST(c9_158__credits_of_responses)
+{
+	struct wire_headers h = {
+		.opcode = WIRE_RC_READ_RESP_FIRST, .syndrome = aeth_ack(3), .msn = 5, .psn = P(0)};
+	struct qp *q = fx->qp[0];
+
+	q->rrc.credits = 0;
+	q->rtc.ssn = 9; /* eight before it */
+	read_request(3);
+	respond_with(0, h, FX_MTU, 1);
+	rrc_poll(fx->e);
+	assert_int_equal(q->rrc.credits, CREDITS_CAME | (5 + aeth_credits(3)));
+	h = (struct wire_headers){
+		.opcode = WIRE_RC_READ_RESP_MIDDLE, .syndrome = aeth_ack(4), .msn = 6, .psn = P(1)};
+	for (unsigned i = 0; i < 2; i++) { /* the second time as a duplicate */
+		respond_with(0, h, FX_MTU, 1);
+		rrc_poll(fx->e);
+	}
+	fx_assert_counter(ack_duplicate, 1);
+	assert_int_equal(q->rrc.credits, CREDITS_CAME | (5 + aeth_credits(3)));
+	respond(0, P(1), aeth_nak(AETH_NAK_REMOTE_ACCESS), 7); /* nor with a NAK's duplicate */
+	fx_assert_counter(ack_duplicate, 2);
+	assert_int_equal(q->rrc.credits, CREDITS_CAME | (5 + aeth_credits(3)));
+	respond(0, P(1), aeth_ack(4), 8);
+	assert_int_equal(q->rrc.credits, CREDITS_CAME | (8 + aeth_credits(4)));
+}

@@ -32,6 +32,19 @@ TEST(rrc_poll__not_in_a_state_to_receive)
 	fx_assert_cqe(USER_SEND, 0);
 }
 
+TEST(rrc_poll__wakes_the_sender)
+{
+	sends(1);
+	fx->qp[0]->rtc.parked = PARK_BUFFER;
+	respond_ack(0, P(0));
+	assert_int_equal(wake_take(&fx->e->wake[WAKE_RTC]), fx->qp[0]->index);
+	wake_next(&fx->qp[0]->wake[WAKE_RTC]);
+	sends(1);
+	fx->qp[0]->rtc.parked = PARK_NONE;
+	respond_ack(0, P(1));
+	assert_int_equal(wake_take(&fx->e->wake[WAKE_RTC]), WAKE_END);
+}
+
 TEST(rrc_poll__for_nobody)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(fx->packets);
