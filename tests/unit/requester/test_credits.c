@@ -5,6 +5,13 @@
 
 /* ---- sending ---- */
 
+/* RequesterRecvControl's part when an AETH gives that LSN. */
+static void credits_come(uint32_t lsn)
+{
+	fx->qp[0]->rrc.credits = CREDITS_CAME | (lsn & PSN_MASK);
+	wake_sender_of(0);
+}
+
 /* The packets that go now; the last one asks for an acknowledgement. */
 static void assert_packets(unsigned n)
 {
@@ -89,4 +96,32 @@ TEST(c9_164__retransmission_needs_no_credit)
 	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 1);
 	respond(0, P(1), aeth_ack(0), 1);
 	fx_assert_cqe(USER_SEND, 0);
+}
+
+/* The additions begin again with each newer LSN, as the standard's note 11 says. */
+TEST(c9_161__newer_lsn_replaces_the_older)
+{
+	credits_come(1);
+	send_request(0, USER_RDMA_WRITE, 8, 0);
+	send_request(0, USER_RDMA_WRITE, 8, 0);
+	assert_packets(2);
+	assert_int_equal(fx->qp[0]->rtc.lsn, 3);
+	credits_come(2); /* MSN 1, one credit */
+	send_request(0, USER_SEND, 8, 0);
+	send_request(0, USER_SEND, 8, 0);
+	assert_packets(1);
+	assert_limited();
+	credits_come(4);
+	assert_packets(1);
+	assert_int_equal(fx->qp[0]->rtc.limited, 0);
+}
+
+/* A peer that gives no credits may count its messages as it likes. */
+TEST(c9_153__unlimited_whatever_the_msn)
+{
+	sends(1);
+	fx->qp[0]->rrc.credits = 0;
+	respond(0, P(0), aeth_ack(AETH_CREDIT_INVALID), 1000);
+	assert_int_equal(fx->qp[0]->rrc.credits, CREDITS_UNLIMITED);
+	fx_assert_counter(ack_msn_ahead, 0);
 }

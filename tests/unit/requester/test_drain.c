@@ -82,3 +82,22 @@ TEST(sqd__uc)
 {
 	unreliable_drains(SERVICE_UC);
 }
+
+/* SQD2SQD has changed the counters: they count from now on. */
+TEST(sqd__retry_counters_reloaded)
+{
+	struct qp *q = fx->qp[0];
+
+	sends(1);
+	q->state = QP_SQD;
+	q->retry_cnt = 6;
+	q->rnr_retry = 5;
+	wake_post(&fx->e->wake[WAKE_RRC], &q->wake[WAKE_RRC], q->index);
+	rrc_poll(fx->e);
+	assert_int_equal(q->rrc.retry_left, 3); /* not while something is outstanding */
+	q->rrc.unacked_psn = q->rtc.next_psn;
+	wake_post(&fx->e->wake[WAKE_RRC], &q->wake[WAKE_RRC], q->index);
+	rrc_poll(fx->e);
+	assert_int_equal(q->rrc.retry_left, 6);
+	assert_int_equal(q->rrc.rnr_left, 5);
+}
