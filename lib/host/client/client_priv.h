@@ -58,6 +58,11 @@ static inline void spin_lock(struct spin *l)
 		spin_wait(l);
 }
 
+static inline bool spin_trylock(struct spin *l)
+{
+	return !__atomic_exchange_n(&l->held, 1, __ATOMIC_ACQUIRE);
+}
+
 static inline void spin_unlock(struct spin *l)
 {
 	__atomic_store_n(&l->held, 0, __ATOMIC_RELEASE);
@@ -149,6 +154,7 @@ struct softhca_context {
 	struct control_hello_reply hello;
 	struct client_page *page;
 	uint32_t dead;		 /* atomic: the daemon has gone */
+	uint32_t unrung;	 /* atomic: doorbells that wait for room in the FIFO */
 	uint32_t dead_announced; /* atomic: and the waiters were woken */
 	bool fatal_raised;	 /* event_lock: the last event of `async` is queued */
 
@@ -168,7 +174,8 @@ struct softhca_context {
 	pthread_t dispatcher;
 	bool dispatching;  /* event_lock */
 	bool acknowledges; /* event_lock: the user acknowledges asynchronous events, too */
-	int stop;	   /* eventfd: ends the dispatcher */
+	int wake;	   /* eventfd: the dispatcher is to look at `closing` and `unrung` */
+	bool closing;	   /* atomic */
 	uint32_t eq_taken; /* event_lock; the dispatcher reads it without; atomic */
 	struct event_queue async;
 
@@ -283,6 +290,9 @@ struct softhca_qp {
 	struct qp_record *record;
 	struct work_queue sq, rq;
 	struct posting batch; /* softhca_post_start() to _end(); sq.lock */
+	struct posting
+		unrung; /* posted, but its doorbell found no room; before: NULL if none; sq.lock */
+	uint8_t flush_unrung; /* the same for ring_for_flush(); atomic */
 };
 
 /* ---- context.c ---- */
@@ -408,16 +418,23 @@ uint64_t srq_retire(struct softhca_srq *srq, uint32_t tag);
  * entries. */
 void put_receive(const struct softhca_recv_wr *wr, uint8_t shift, uint32_t tag, uint8_t *wqe);
 
-/* Rings one doorbell. 0; -EAGAIN: the daemon takes none; -EIO. */
-int ring(struct softhca_context *ctx, uint32_t word0, uint32_t word1);
-/* Makes the daemon flush the QP's receive queue. */
+/* Rings one doorbell. False: the FIFO is full. */
+bool ring(struct softhca_context *ctx, uint32_t word0, uint32_t word1);
+/* Makes the daemon flush the QP's receive queue, as soon as the doorbell FIFO has room. */
 void ring_for_flush(struct softhca_qp *qp);
+/* Rings the doorbells that wait (context.unrung), as far as there is room. Never waits: if another
+ * thread holds context.lock or posts, some stay. */
+void ring_unrung(struct softhca_context *ctx);
+/* The QP is reset or destroyed: no doorbell of it waits. context.lock is held. */
+void unrung_forget(struct softhca_qp *qp);
 
 /* ---- events.c ---- */
 
 /* Starts the thread unless it is running. 0, -errno. */
 int events_start(struct softhca_context *ctx);
 void events_stop(struct softhca_context *ctx);
+/* Wakes the dispatcher, if there is one, to see to doorbells that wait. */
+void events_wake(struct softhca_context *ctx);
 /* Dispatches everything in the event queue: all that was raised before the daemon's last reply.
  * context.lock is held. */
 void events_drain(struct softhca_context *ctx);

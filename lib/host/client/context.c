@@ -154,8 +154,8 @@ static void context_free(struct softhca_context *ctx)
 	event_queue_destroy(&ctx->async);
 	if (ctx->bell >= 0)
 		close(ctx->bell);
-	if (ctx->stop >= 0)
-		close(ctx->stop);
+	if (ctx->wake >= 0)
+		close(ctx->wake);
 	if (ctx->fd >= 0)
 		close(ctx->fd);
 	free(ctx->qps);
@@ -173,7 +173,7 @@ static struct softhca_context *context_new(void)
 	if (!ctx)
 		return NULL;
 	memset(ctx, 0, sizeof(*ctx));
-	ctx->fd = ctx->bell = ctx->stop = ctx->async.fd = -1;
+	ctx->fd = ctx->bell = ctx->wake = ctx->async.fd = -1;
 	pthread_mutex_init(&ctx->lock, NULL);
 	pthread_mutex_init(&ctx->rpc, NULL);
 	pthread_mutex_init(&ctx->event_lock, NULL);

@@ -298,6 +298,8 @@ int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc)
 	uint32_t consumed;
 	int done = 0;
 
+	if (unlikely(__atomic_load_n(&cq->node.ctx->unrung, __ATOMIC_RELAXED)))
+		ring_unrung(cq->node.ctx);
 	spin_lock(&cq->lock);
 	consumed = cq->consumed;
 	while (done < n) {

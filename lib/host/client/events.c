@@ -15,6 +15,8 @@
 #include "share-in-place/sharing.h"
 #include "client_priv.h"
 
+enum { UNRUNG_MS = 1 }; /* between two looks at a full doorbell FIFO */
+
 /* ---- queues ---- */
 
 int event_queue_create(struct event_queue *q)
@@ -274,12 +276,14 @@ static void drain(struct softhca_context *ctx)
 	pthread_mutex_unlock(&ctx->lock);
 }
 
-/* Sleeps until the bell rings, the daemon dies or the context is closed. False: closed. */
+/* Sleeps until the bell rings, the daemon dies or the context is closed; a moment only while
+ * doorbells wait for room, which nothing announces. False: closed. */
 static bool sleep_until_bell(struct softhca_context *ctx, struct sharing_worker *worker)
 {
 	struct pollfd p[3] = {{.fd = ctx->bell, .events = POLLIN},
-			      {.fd = ctx->stop, .events = POLLIN},
+			      {.fd = ctx->wake, .events = POLLIN},
 			      {.fd = ctx->fd, .events = POLLRDHUP}};
+	uint64_t times;
 	char byte;
 	int n;
 
@@ -289,11 +293,12 @@ static bool sleep_until_bell(struct softhca_context *ctx, struct sharing_worker 
 	if (event_there(ctx) || ctx_dead(ctx))
 		return true;
 	sharing_worker_sleeps(worker);
-	n = poll(p, 3, -1);
+	n = poll(p, 3, __atomic_load_n(&ctx->unrung, __ATOMIC_RELAXED) ? UNRUNG_MS : -1);
 	sharing_worker_wakes(worker);
 	if (n < 0)
 		return true;
-	if (p[1].revents)
+	if (p[1].revents && read(ctx->wake, &times, sizeof(times)) == sizeof(times) &&
+	    __atomic_load_n(&ctx->closing, __ATOMIC_RELAXED))
 		return false;
 	while (recv(ctx->bell, &byte, 1, MSG_DONTWAIT) >= 0)
 		;
@@ -307,9 +312,11 @@ static void *dispatcher(void *arg)
 	struct softhca_context *ctx = arg;
 	struct sharing_worker *worker = sharing_worker_enter();
 
-	do
+	do {
 		drain(ctx);
-	while (sleep_until_bell(ctx, worker) && !ctx_dead(ctx));
+		if (__atomic_load_n(&ctx->unrung, __ATOMIC_RELAXED))
+			ring_unrung(ctx);
+	} while (sleep_until_bell(ctx, worker) && !ctx_dead(ctx));
 	if (ctx_dead(ctx))
 		ctx_alive(ctx); /* wakes all waiters, unless done already */
 	drain(ctx);
@@ -323,23 +330,34 @@ int events_start(struct softhca_context *ctx)
 
 	pthread_mutex_lock(&ctx->event_lock);
 	if (!ctx->dispatching) {
-		if (ctx->stop < 0)
-			ctx->stop = eventfd(0, EFD_CLOEXEC);
-		rc = ctx->stop < 0 ? -errno
+		if (ctx->wake < 0)
+			ctx->wake = eventfd(0, EFD_CLOEXEC);
+		rc = ctx->wake < 0 ? -errno
 				   : -pthread_create(&ctx->dispatcher, NULL, dispatcher, ctx);
-		ctx->dispatching = rc == 0;
+		__atomic_store_n(&ctx->dispatching, rc == 0, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&ctx->event_lock);
 	return rc;
 }
 
-void events_stop(struct softhca_context *ctx)
+/* False: there is no dispatcher. */
+static bool wake_dispatcher(struct softhca_context *ctx)
 {
 	uint64_t one = 1;
 
-	if (!ctx->dispatching)
-		return;
-	if (write(ctx->stop, &one, sizeof(one)) == sizeof(one))
+	return __atomic_load_n(&ctx->dispatching, __ATOMIC_ACQUIRE) &&
+	       write(ctx->wake, &one, sizeof(one)) == sizeof(one);
+}
+
+void events_wake(struct softhca_context *ctx)
+{
+	wake_dispatcher(ctx);
+}
+
+void events_stop(struct softhca_context *ctx)
+{
+	__atomic_store_n(&ctx->closing, true, __ATOMIC_RELAXED);
+	if (wake_dispatcher(ctx))
 		pthread_join(ctx->dispatcher, NULL);
 	ctx->dispatching = false;
 }

@@ -2,44 +2,16 @@
 /*
  * Posting: writes descriptors into the queues and rings doorbells. Hot path: no division, and no
  * system call except to wake a sleeping daemon. Any thread.
+ *
+ * Posting never waits. While the doorbell FIFO is full the requests of a queue pair form one chain
+ * in its queue, whose doorbell is rung once there is room: by the next post, by whoever polls a
+ * CQ, by the dispatcher.
  */
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include "client_priv.h"
 
-enum {
-	RING_SPINS = 1000,   /* polls of a full doorbell FIFO before yielding */
-	RING_WAIT_MS = 2000, /* after which the daemon counts as stuck */
-};
-
 /* ---- doorbells ---- */
-
-/* Waits for room in the doorbell FIFO. uar_lock is held. 0, -EAGAIN, -EIO. */
-static int wait_for_room(struct softhca_context *ctx)
-{
-	const struct uar_page *uar = &ctx->page->uar;
-	struct timespec now, end;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &end);
-	end.tv_sec += RING_WAIT_MS / 1000;
-	for (unsigned int spins = 1;; spins++) {
-		ctx->consumed = __atomic_load_n(&uar->consumer_index, __ATOMIC_ACQUIRE);
-		if (ctx->produced - ctx->consumed < UAR_DOORBELLS)
-			return 0;
-		if (spins % RING_SPINS) {
-			__builtin_ia32_pause();
-			continue;
-		}
-		if (ctx_gone(ctx))
-			return -EIO;
-		clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-		if (now.tv_sec > end.tv_sec ||
-		    (now.tv_sec == end.tv_sec && now.tv_nsec >= end.tv_nsec))
-			return -EAGAIN;
-		sched_yield();
-	}
-}
 
 static void kick(struct softhca_context *ctx)
 {
@@ -49,19 +21,24 @@ static void kick(struct softhca_context *ctx)
 		__atomic_store_n(&ctx->dead, 1, __ATOMIC_RELAXED);
 }
 
-int ring(struct softhca_context *ctx, uint32_t word0, uint32_t word1)
+/* uar_lock is held. */
+static inline bool fifo_has_room(struct softhca_context *ctx)
+{
+	if (likely(ctx->produced - ctx->consumed < UAR_DOORBELLS))
+		return true;
+	ctx->consumed = __atomic_load_n(&ctx->page->uar.consumer_index, __ATOMIC_ACQUIRE);
+	return ctx->produced - ctx->consumed < UAR_DOORBELLS;
+}
+
+bool ring(struct softhca_context *ctx, uint32_t word0, uint32_t word1)
 {
 	struct uar_page *uar = &ctx->page->uar;
 	uint32_t phase;
-	int rc;
 
 	spin_lock(&ctx->uar_lock);
-	if (unlikely(ctx->produced - ctx->consumed >= UAR_DOORBELLS)) {
-		rc = wait_for_room(ctx);
-		if (rc) {
-			spin_unlock(&ctx->uar_lock);
-			return rc;
-		}
+	if (unlikely(!fifo_has_room(ctx))) {
+		spin_unlock(&ctx->uar_lock);
+		return false;
 	}
 	publish_cpu(ctx);
 	phase = ctx->produced / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
@@ -73,12 +50,73 @@ int ring(struct softhca_context *ctx, uint32_t word0, uint32_t word1)
 	spin_unlock(&ctx->uar_lock);
 	if (unlikely(__atomic_load_n(&uar->daemon_asleep, __ATOMIC_RELAXED)))
 		kick(ctx);
-	return 0;
+	return true;
+}
+
+/* ---- doorbells for which there was no room ---- */
+
+/* One more doorbell waits; the dispatcher, if there is one, sees to it from now on. */
+static void doorbell_waits(struct softhca_context *ctx)
+{
+	if (__atomic_fetch_add(&ctx->unrung, 1, __ATOMIC_RELAXED) == 0)
+		events_wake(ctx);
+}
+
+static void doorbell_rung(struct softhca_context *ctx)
+{
+	__atomic_fetch_sub(&ctx->unrung, 1, __ATOMIC_RELAXED);
 }
 
 void ring_for_flush(struct softhca_qp *qp)
 {
-	ring(qp->node.ctx, USER_NOP, qp->number << DOORBELL_QPN_SHIFT);
+	struct softhca_context *ctx = qp->node.ctx;
+
+	if (!ring(ctx, USER_NOP, qp->number << DOORBELL_QPN_SHIFT) &&
+	    !__atomic_exchange_n(&qp->flush_unrung, 1, __ATOMIC_RELAXED))
+		doorbell_waits(ctx);
+}
+
+/* sq.lock is held. */
+static void ring_chain(struct softhca_qp *qp)
+{
+	if (!qp->unrung.before || !ring(qp->node.ctx, qp->unrung.word0, qp->unrung.word1))
+		return;
+	qp->unrung.before = NULL;
+	doorbell_rung(qp->node.ctx);
+}
+
+void unrung_forget(struct softhca_qp *qp)
+{
+	if (__atomic_exchange_n(&qp->flush_unrung, 0, __ATOMIC_RELAXED))
+		doorbell_rung(qp->node.ctx);
+	if (qp->unrung.before)
+		doorbell_rung(qp->node.ctx);
+	qp->unrung.before = NULL;
+}
+
+void ring_unrung(struct softhca_context *ctx)
+{
+	bool room;
+
+	spin_lock(&ctx->uar_lock);
+	room = fifo_has_room(ctx);
+	spin_unlock(&ctx->uar_lock);
+	/* Who holds the lock of the context may need long; a poller comes again. */
+	if (!room || pthread_mutex_trylock(&ctx->lock))
+		return;
+	for (struct node *at = ctx->nodes[NODE_QP]; at; at = at->next) {
+		struct softhca_qp *qp = (struct softhca_qp *)at;
+
+		if (__atomic_exchange_n(&qp->flush_unrung, 0, __ATOMIC_RELAXED)) {
+			doorbell_rung(ctx);
+			ring_for_flush(qp);
+		}
+		if (!spin_trylock(&qp->sq.lock))
+			continue; /* it is being posted to */
+		ring_chain(qp);
+		spin_unlock(&qp->sq.lock);
+	}
+	pthread_mutex_unlock(&ctx->lock);
 }
 
 /* ---- send ---- */
@@ -257,10 +295,9 @@ static inline void posting_begin(const struct softhca_qp *qp, struct posting *p)
 {
 	const struct work_queue *sq = &qp->sq;
 
+	*p = qp->unrung; /* a chain that it continues, or none */
 	p->head = sq->head;
 	p->room = sq->max_wr - (p->head - __atomic_load_n(&sq->tail, __ATOMIC_ACQUIRE));
-	p->before = NULL;
-	p->word0 = p->word1 = 0;
 	p->rc = send_state(qp);
 }
 
@@ -293,11 +330,42 @@ static inline int posting_add(struct softhca_qp *qp, struct posting *p,
 	return 0;
 }
 
-/* Rings the doorbell for them. 0, or as ring(): then none is posted. */
+/* None of them is posted: what waits for its doorbell ends where it did. */
+static void posting_drop(struct softhca_qp *qp)
+{
+	if (likely(!qp->unrung.before))
+		return;
+	qp->unrung.before->nda_nop = 0;
+	qp->unrung.before->ee_nds = 0;
+}
+
+/* The FIFO is full, because the daemon waits for this queue pair's peer or another's, or for
+ * itself. The program must be able to go on: its peer may wait for what it does next. */
+static __attribute__((noinline)) int posting_wait(struct softhca_qp *qp, const struct posting *p)
+{
+	bool first = !qp->unrung.before;
+
+	if (first && ctx_gone(qp->node.ctx))
+		return -EIO;
+	qp->unrung = *p;
+	if (first)
+		doorbell_waits(qp->node.ctx);
+	return 0;
+}
+
+/* Rings the doorbell for them, now or later. 0; -EIO: none is posted. */
 static inline int posting_ring(struct softhca_qp *qp, const struct posting *p)
 {
-	int rc = likely(p->before) ? ring(qp->node.ctx, p->word0, p->word1) : 0;
+	int rc = 0;
 
+	if (unlikely(!p->before))
+		return 0;
+	if (unlikely(!ring(qp->node.ctx, p->word0, p->word1))) {
+		rc = posting_wait(qp, p);
+	} else if (unlikely(qp->unrung.before)) {
+		qp->unrung.before = NULL;
+		doorbell_rung(qp->node.ctx);
+	}
 	if (likely(!rc))
 		qp->sq.head = p->head;
 	return rc;
@@ -344,12 +412,15 @@ int softhca_post_end(struct softhca_qp *qp)
 
 	if (likely(!rc))
 		rc = posting_ring(qp, &qp->batch);
+	else
+		posting_drop(qp);
 	spin_unlock(&qp->sq.lock);
 	return rc;
 }
 
 void softhca_post_abort(struct softhca_qp *qp)
 {
+	posting_drop(qp);
 	spin_unlock(&qp->sq.lock);
 }
 

@@ -209,6 +209,7 @@ int softhca_destroy_qp(struct softhca_qp *qp)
 		cq_forget(qp->recv_cq, qp);
 		__atomic_store_n(&ctx->qps[qp->number & ctx->qp_mask], NULL, __ATOMIC_RELEASE);
 		events_drain(ctx);
+		unrung_forget(qp);
 		node_remove(&qp->node);
 		use(qp, -1u);
 		queue_memory_put(ctx, &qp->memory);
@@ -264,6 +265,7 @@ static void qp_reset(struct softhca_qp *qp)
 {
 	cq_forget(qp->send_cq, qp);
 	cq_forget(qp->recv_cq, qp);
+	unrung_forget(qp);
 	qp->sq.head = qp->sq.tail = 0;
 	qp->rq.head = qp->rq.tail = 0;
 	__atomic_store_n(&qp->record->rq_posted, 0, __ATOMIC_RELEASE);

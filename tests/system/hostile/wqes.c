@@ -3,6 +3,7 @@
  * Descriptors and doorbells: each word of each kind set to boundary and random values, on queue
  * pairs that work except for that; doorbells for queue pairs of others.
  */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -79,14 +80,21 @@ unsigned wqe_write(struct attacker *a, unsigned side, enum which which, uint32_t
 	return (unsigned)(at - begin) / UNIT_BYTES;
 }
 
+/* While the FIFO is full the daemon has enough of them. */
+static void ring_some_time(struct softhca_qp *qp, uint32_t word0, uint32_t word1)
+{
+	for (unsigned tries = 0; tries < 100000 && !ring(qp->node.ctx, word0, word1); tries++)
+		sched_yield();
+}
+
 void wqe_ring(struct attacker *a, unsigned side, enum which which, uint32_t slot, uint8_t opcode,
 	      unsigned units)
 {
 	struct softhca_qp *qp = a->side[side].qp[which];
 	uint32_t offset = (uint32_t)(slot_at(qp, slot) - qp->sq.buffer) / UNIT_BYTES;
 
-	ring(qp->node.ctx, offset << DOORBELL_OFFSET_SHIFT | opcode,
-	     qp->number << DOORBELL_QPN_SHIFT | units);
+	ring_some_time(qp, offset << DOORBELL_OFFSET_SHIFT | opcode,
+		       qp->number << DOORBELL_QPN_SHIFT | units);
 }
 
 /* The next unit of one slot leads to another: chains, circles. */
@@ -233,8 +241,8 @@ void attack_doorbells(struct attacker *a)
 		struct softhca_qp *qp = a->side[below(a, SIDES)].qp[which];
 		uint32_t word0 = (uint32_t)nasty(a) & ~DOORBELL_PHASE;
 
-		ring(qp->node.ctx, word0,
-		     some_qpn(a, qp) << DOORBELL_QPN_SHIFT | ((uint32_t)nasty(a) & 0xff));
+		ring_some_time(qp, word0,
+			       some_qpn(a, qp) << DOORBELL_QPN_SHIFT | ((uint32_t)nasty(a) & 0xff));
 		if (n % 64)
 			continue;
 		poll_some(a);

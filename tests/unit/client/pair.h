@@ -38,13 +38,14 @@ static inline void pair_connect(struct pair *p)
 		assert_int_equal(softhca_connect_qp(p->qp[i], &end[i], &end[!i], NULL), 0);
 }
 
-/* Of one client over the looped wire. */
-static inline void pair_open_with(struct pair *p, enum softhca_qp_type type, uint32_t srq_entries)
+/* Of one client over the looped wire. Work queues have `depth` entries. */
+static inline void pair_open_deep(struct pair *p, enum softhca_qp_type type, uint32_t srq_entries,
+				  uint32_t depth)
 {
 	struct softhca_srq_init_attr srq = {.user = p, .max_wr = srq_entries, .max_sge = 2};
 	struct softhca_qp_init_attr init = {.type = type,
-					    .cap = {.max_send_wr = 64,
-						    .max_recv_wr = 64,
+					    .cap = {.max_send_wr = depth,
+						    .max_recv_wr = depth,
 						    .max_send_sge = 4,
 						    .max_recv_sge = 4,
 						    .max_inline_data = 128}};
@@ -57,7 +58,7 @@ static inline void pair_open_with(struct pair *p, enum softhca_qp_type type, uin
 	assert_non_null(p->pd);
 	p->channel = p->quiet ? NULL : softhca_create_channel(p->ctx);
 	assert_true(p->channel || p->quiet);
-	p->cq = softhca_create_cq(p->ctx, 256, p, p->channel);
+	p->cq = softhca_create_cq(p->ctx, 4 * depth, p, p->channel);
 	assert_non_null(p->cq);
 	p->memory = softhca_alloc(p->ctx, MEMORY_BYTES);
 	assert_non_null(p->memory);
@@ -74,6 +75,11 @@ static inline void pair_open_with(struct pair *p, enum softhca_qp_type type, uin
 			assert_int_equal(init.cap.max_recv_wr, 0);
 	}
 	pair_connect(p);
+}
+
+static inline void pair_open_with(struct pair *p, enum softhca_qp_type type, uint32_t srq_entries)
+{
+	pair_open_deep(p, type, srq_entries, 64);
 }
 
 static inline void pair_open(struct pair *p, enum softhca_qp_type type)

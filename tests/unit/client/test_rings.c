@@ -69,6 +69,7 @@ static int setup(void **state)
 	ctx->qps[NUMBER & 15] = qp;
 	cq = zeroed(sizeof(*cq));
 	cq->node.ctx = ctx;
+	qp->send_cq = qp->recv_cq = cq;
 	cq->channel = &channel;
 	cq->mask = CQ_SIZE - 1;
 	cq->buffer = zeroed(CQ_SIZE * sizeof(struct cqe));
@@ -345,16 +346,90 @@ TEST_WITH(doorbells__phase_over_many_rounds_and_kick, setup, teardown)
 	}
 }
 
+static void fill_fifo(void)
+{
+	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND};
+
+	ctx->nodes[NODE_QP] = &qp->node;
+	for (int i = 0; i < UAR_DOORBELLS; i++) {
+		qp->sq.tail = qp->sq.head;
+		assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
+	}
+	qp->sq.tail = qp->sq.head;
+}
+
+/* What is posted while the FIFO is full becomes a chain with one doorbell. Batches that are aborted
+ * or fail leave no trace in it. */
+TEST_WITH(doorbells__full_fifo, setup, teardown)
+{
+	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND}, bad = {.opcode = 255};
+	uint32_t first, requests = 0;
+	struct softhca_wc wc;
+
+	fill_fifo();
+	first = qp->sq.head & qp->sq.mask;
+	for (int i = 0; i < ENTRIES - 2; i++)
+		assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
+	softhca_post_start(qp);
+	assert_int_equal(softhca_post_add(qp, &wr), 0);
+	softhca_post_abort(qp);
+	softhca_post_start(qp);
+	assert_int_equal(softhca_post_add(qp, &wr), 0);
+	assert_int_equal(softhca_post_add(qp, &bad), -EINVAL);
+	assert_int_equal(softhca_post_end(qp), -EINVAL);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(softhca_post_send(qp, &wr, NULL), i < 2 ? 0 : -ENOMEM);
+	assert_int_equal(ctx->unrung, 1);
+	assert_int_equal(softhca_poll_cq(cq, 1, &wc), 0);
+	assert_int_equal(ctx->unrung, 1);
+	take_doorbell();
+	assert_int_equal(softhca_poll_cq(cq, 1, &wc), 0);
+	assert_int_equal(ctx->unrung, 0);
+	for (int i = 1; i < UAR_DOORBELLS; i++)
+		take_doorbell();
+	assert_int_equal((uint32_t)take_doorbell(), (first << SHIFT) / 16 << 8 | USER_SEND);
+	assert_false(doorbell_waits());
+	for (const struct wqe_next *at = NULL;; requests++) {
+		uint32_t offset = at ? at->nda_nop & ~(uint32_t)(USER_OPCODES - 1) : first << SHIFT;
+
+		at = (const struct wqe_next *)(qp->sq.buffer + offset);
+		if (!at->nda_nop)
+			break;
+	}
+	assert_int_equal(requests + 1, ENTRIES);
+}
+
+/* A queue pair that is reset has nothing that waits; one that fails flushes once there is room. */
+TEST_WITH(doorbells__of_a_failed_queue_pair_wait_for_room, setup, teardown)
+{
+	struct softhca_wc wc;
+
+	fill_fifo();
+	qp_failed(qp, SOFTHCA_QPS_ERR);
+	qp->state = SOFTHCA_QPS_RTS;
+	qp_failed(qp, SOFTHCA_QPS_ERR);
+	assert_int_equal(ctx->unrung, 1);
+	take_doorbell();
+	softhca_poll_cq(cq, 1, &wc);
+	assert_int_equal(ctx->unrung, 0);
+	for (int i = 1; i < UAR_DOORBELLS; i++)
+		take_doorbell();
+	assert_int_equal((uint32_t)take_doorbell(), USER_NOP);
+	assert_false(doorbell_waits());
+	fill_fifo();
+	ring_for_flush(qp);
+	assert_int_equal(ctx->unrung, 1);
+	unrung_forget(qp);
+	assert_int_equal(ctx->unrung, 0);
+}
+
 TEST_WITH(doorbells__full_fifo_of_a_dead_daemon, setup, teardown)
 {
 	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND}, *bad = NULL;
 	uint32_t head;
 
-	for (int i = 0; i < UAR_DOORBELLS; i++) {
-		qp->sq.tail = qp->sq.head;
-		assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
-	}
-	qp->sq.tail = head = qp->sq.head;
+	fill_fifo();
+	head = qp->sq.head;
 	close(far_end);
 	far_end = -1;
 	assert_int_equal(softhca_post_send(qp, &wr, &bad), -EIO);

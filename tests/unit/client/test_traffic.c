@@ -48,6 +48,90 @@ TEST(rc__lists_around_the_ring)
 	pair_close(&p);
 }
 
+enum { DEPTH = 1024 }; /* more than doorbell FIFO and daemon take */
+
+static void post_each(struct pair *p, int end, enum softhca_wr_opcode opcode, uint64_t wr_id,
+		      int flags)
+{
+	struct softhca_sge sge = sge_of(p, (size_t)end * 8, 8);
+	struct softhca_send_wr wr = {.wr_id = wr_id,
+				     .sg_list = &sge,
+				     .num_sge = 1,
+				     .opcode = opcode,
+				     .send_flags = flags,
+				     .wr.rdma = {(uintptr_t)p->memory + 64, p->mr->rkey}};
+
+	assert_int_equal(softhca_post_send(p->qp[end], &wr, NULL), 0);
+}
+
+/* Two programs that post all that they may, one by one, before either posts a receive: a post that
+ * waited for the peer would wait for ever. */
+TEST(posts__never_wait_for_the_peer)
+{
+	struct softhca_recv_wr recv = {0};
+	struct softhca_send_wr more = {.opcode = SOFTHCA_WR_SEND};
+	static struct softhca_wc wc[4 * DEPTH];
+	uint64_t next[2] = {0};
+	struct pair p;
+
+	p.quiet = true;
+	pair_open_deep(&p, SOFTHCA_QP_RC, 0, DEPTH);
+	for (int i = 0; i < DEPTH; i++)
+		for (int end = 0; end < 2; end++)
+			post_each(&p, end, SOFTHCA_WR_SEND, (uint64_t)i, SOFTHCA_SEND_SIGNALED);
+	for (int end = 0; end < 2; end++)
+		assert_int_equal(softhca_post_send(p.qp[end], &more, NULL), -ENOMEM);
+	struct softhca_sge sge = sge_of(&p, 1024, 8);
+	recv.sg_list = &sge;
+	recv.num_sge = 1;
+	for (int i = 0; i < DEPTH; i++)
+		for (int end = 0; end < 2; end++)
+			assert_int_equal(softhca_post_recv(p.qp[end], &recv, NULL), 0);
+	wait_for(&p, 4 * DEPTH, wc);
+	for (int i = 0; i < 4 * DEPTH; i++) {
+		assert_int_equal(wc[i].status, SOFTHCA_WC_SUCCESS);
+		if (wc[i].opcode == SOFTHCA_WC_SEND)
+			assert_int_equal(wc[i].wr_id,
+					 next[wc[i].qp_num == softhca_qp_number(p.qp[1])]++);
+	}
+	assert_int_equal(next[0] + next[1], 2 * DEPTH);
+	pair_close(&p);
+}
+
+/* The same while the program sleeps for a completion whose doorbell has not been rung yet. */
+TEST(posts__doorbells_that_wait_are_rung_by_nobody_else)
+{
+	struct softhca_recv_wr recv = {0};
+	struct softhca_wc wc;
+	struct pair p;
+
+	p.quiet = false;
+	pair_open_deep(&p, SOFTHCA_QP_RC, 0, DEPTH);
+	post_each(&p, 0, SOFTHCA_WR_SEND, 0, 0); /* stops the others until there is a receive */
+	for (uint64_t i = 1; i < DEPTH; i++)
+		post_each(&p, 0, SOFTHCA_WR_RDMA_WRITE, i,
+			  i == DEPTH - 1 ? SOFTHCA_SEND_SIGNALED : 0);
+	struct softhca_sge sge = sge_of(&p, 1024, 8);
+	recv.sg_list = &sge;
+	recv.num_sge = 1;
+	recv.wr_id = DEPTH;
+	assert_int_equal(softhca_req_notify_cq(p.cq, 0), 0);
+	assert_int_equal(softhca_post_recv(p.qp[1], &recv, NULL), 0);
+	for (uint64_t expected = DEPTH;; expected = DEPTH - 1) {
+		struct softhca_cq *cq;
+
+		assert_int_equal(softhca_get_cq_event(p.channel, &cq, NULL), 0);
+		softhca_ack_cq_events(cq, 1);
+		assert_int_equal(softhca_req_notify_cq(p.cq, 0), 0);
+		assert_int_equal(softhca_poll_cq(p.cq, 1, &wc), 1);
+		assert_int_equal(wc.status, SOFTHCA_WC_SUCCESS);
+		assert_int_equal(wc.wr_id, expected);
+		if (expected == DEPTH - 1)
+			break;
+	}
+	pair_close(&p);
+}
+
 TEST(rc__bad_rkey_then_flush_both_queues)
 {
 	struct pair p;

@@ -722,9 +722,9 @@ struct softhca_recv_wr {
 /*
  * Posts a list of send requests with one doorbell. 0, or: -EINVAL (opcode, number of entries or
  * inline length that the QP does not support; QP not in RTS, SQD, SQE or ERR), -ENOMEM (queue full:
- * poll the CQ; unsignaled requests leave the queue when a later one completes), -EAGAIN (the daemon
- * takes no doorbells), -EIO (the daemon has died). On failure *bad_wr (may be NULL) is the first
- * request that was not posted; those before it were.
+ * poll the CQ; unsignaled requests leave the queue when a later one completes), -EIO (the daemon has
+ * died). On failure *bad_wr (may be NULL) is the first request that was not posted; those before it
+ * were. Never waits.
  */
 SOFTHCA_API int softhca_post_send(struct softhca_qp *qp, struct softhca_send_wr *wr,
 				  struct softhca_send_wr **bad_wr);
