@@ -26,7 +26,7 @@ every_thread() { # PID KEY VALUE
 # moves NAME ARGUMENTS...: data between the HCAs of daemon NAME, with and without events.
 moves() {
 	SOFTHCA_SOCKET=$SCRATCH/$1.sock "$PERF" send_bw --verify -n 100 "${@:2}" &&
-		SOFTHCA_SOCKET=$SCRATCH/$1.sock "$PERF" write_lat --verify -e -n 100 "${@:2}"
+		SOFTHCA_SOCKET=$SCRATCH/$1.sock "$PERF" send_lat --verify -e -n 100 "${@:2}"
 }
 
 daemon plain
