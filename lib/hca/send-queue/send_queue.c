@@ -27,9 +27,13 @@ void send_queue_destroy(struct engine *e)
 
 unsigned doorbell_wqe_poll(struct engine *e)
 {
-	unsigned n = module_run(e, MODULE_DBP, dbp_poll);
+	unsigned n = module_run(e, MODULE_DBP, dbp_poll), parsed = 0, more;
 
-	n += module_run(e, MODULE_WS, ws_poll);
-	n += module_run(e, MODULE_WP, wp_poll);
-	return n + module_run(e, MODULE_DP, dp_poll);
+	/* A queue pair has one chain with WQEParse at a time: a burst may take several turns. */
+	do {
+		n += module_run(e, MODULE_WS, ws_poll);
+		more = module_run(e, MODULE_WP, wp_poll);
+		parsed += more;
+	} while (more && parsed < BURST && ws_has_work(e));
+	return n + parsed + module_run(e, MODULE_DP, dp_poll);
 }

@@ -180,6 +180,11 @@ static unsigned schedule(struct engine *e)
 	return n;
 }
 
+bool ws_has_work(const struct engine *e)
+{
+	return qp_list_first(&e->ws->ready) != NULL;
+}
+
 unsigned ws_poll(struct engine *e)
 {
 	unsigned n;

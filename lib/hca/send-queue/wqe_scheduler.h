@@ -10,6 +10,8 @@ int ws_create(struct engine *e);
 void ws_destroy(struct engine *e);
 /* Returns how many it handled. */
 unsigned ws_poll(struct engine *e);
+/* Is there a queue pair that may continue? */
+bool ws_has_work(const struct engine *e);
 
 /*
  * WQEIndicatorTable: one flag for each QP (qp.ws.chain): a chain of its descriptors is in
