@@ -104,7 +104,7 @@ sample() {
 # Both rates are at least that percentage of the fair ones. Nine tenths are what is aimed at
 # (SHARES_FLOOR=90, on a machine that does nothing else); what one sees of a rate in a tenth of a second
 # varies by more than the rest.
-floor=${SHARES_FLOOR:-40}
+floor=${SHARES_FLOOR:-20}
 are_fair() {
 	((100 * bytes >= floor * fair_bytes && 100 * connections >= floor * fair_connections)) && return
 	[ "$judged" = no ] && ((bytes > 0 && connections > 0))
