@@ -128,13 +128,20 @@ void completion_serve_arms(struct completion *c, struct counters *counters)
 	}
 }
 
+/* `produced` may be old by now, and less than what is consumed: then it is not the one that is
+ * reserved. */
+static bool has_room(const struct cq *q, uint64_t produced, uint32_t consumed)
+{
+	return (int32_t)((uint32_t)produced - consumed) <= (int32_t)q->mask;
+}
+
 /* Is there no room, judged by the client's index as it is now? */
 static bool full(struct cq *q, uint64_t produced)
 {
 	uint32_t consumed = __atomic_load_n(&q->record->consumer_index, __ATOMIC_ACQUIRE);
 
-	__atomic_store_n(&q->consumed, consumed, __ATOMIC_RELAXED);
-	return (uint32_t)produced - consumed > q->mask;
+	__atomic_store_n(&q->consumed, consumed, __ATOMIC_RELEASE);
+	return !has_room(q, produced, consumed);
 }
 
 /* Reserves a place, or fails when the client has not consumed enough. The client's index is looked
@@ -144,9 +151,10 @@ static bool cq_reserve(struct cq *q, bool alone, uint64_t *place)
 	uint64_t produced = __atomic_load_n(&q->produced, __ATOMIC_RELAXED);
 
 	do {
-		uint32_t consumed = __atomic_load_n(&q->consumed, __ATOMIC_RELAXED);
+		/* who frees a place has read its entry */
+		uint32_t consumed = __atomic_load_n(&q->consumed, __ATOMIC_ACQUIRE);
 
-		if (unlikely((uint32_t)produced - consumed > q->mask && full(q, produced)))
+		if (unlikely(!has_room(q, produced, consumed) && full(q, produced)))
 			return false;
 		if (likely(alone)) {
 			__atomic_store_n(&q->produced, produced + 1, __ATOMIC_RELAXED);
@@ -246,6 +254,20 @@ enum completion_answer cq_fill(struct completion *c, struct counters *counters, 
 
 /* ---- in one go ---- */
 
+/* The backlog is a ring: while a CQ is being released, completions still come, and its client takes
+ * those that have been moved. `taken`: places reserved since it was held. */
+static bool backlog_has_room(const struct cq *q, uint32_t taken)
+{
+	return taken - __atomic_load_n(&q->backlog_done, __ATOMIC_ACQUIRE) <
+		       __atomic_load_n(&q->backlog_entries, __ATOMIC_RELAXED) &&
+	       taken < CQ_STOP_BACKLOG;
+}
+
+static struct cqe *backlog_at(const struct cq *q, uint32_t number)
+{
+	return &q->backlog[number % __atomic_load_n(&q->backlog_entries, __ATOMIC_RELAXED)];
+}
+
 /* Adds to the backlog of a held CQ. Reserving a place there and releasing the CQ meet in one word:
  * no completion goes into a backlog that has been emptied for the last time. */
 static bool post_backlog(struct completion *c, struct counters *counters, struct cq *q,
@@ -256,11 +278,11 @@ static bool post_backlog(struct completion *c, struct counters *counters, struct
 	do {
 		if (!(stop & CQ_STOP_HELD)) /* released just now */
 			return cq_post(c, counters, q->cqn, entry, solicited);
-		if (stop & CQ_STOP_OVERRUN || (stop & CQ_STOP_BACKLOG) == q->backlog_entries)
+		if (stop & CQ_STOP_OVERRUN || !backlog_has_room(q, stop & CQ_STOP_BACKLOG))
 			return lost(c, counters, q);
 	} while (!__atomic_compare_exchange_n(&q->stop, &stop, stop + 1, false, __ATOMIC_ACQ_REL,
 					      __ATOMIC_ACQUIRE));
-	write_entry(&q->backlog[stop & CQ_STOP_BACKLOG], entry,
+	write_entry(backlog_at(q, stop & CQ_STOP_BACKLOG), entry,
 		    LOG_WRITTEN | (solicited ? LOG_SOLICITED : 0));
 	count(counters, COUNTER_cq_backlogged);
 	return true;
@@ -298,7 +320,8 @@ int cq_hold(struct completion *c, uint32_t cqn, struct cqe *backlog, uint32_t en
 	if (entries <= q->mask || entries > CQ_STOP_BACKLOG)
 		return -EINVAL;
 	q->backlog = backlog;
-	q->backlog_entries = entries;
+	__atomic_store_n(&q->backlog_entries, entries, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->backlog_done, 0, __ATOMIC_RELAXED);
 	__atomic_fetch_or(&q->stop, CQ_STOP_HELD, __ATOMIC_SEQ_CST);
 	return 0;
 }
@@ -325,9 +348,9 @@ int cq_resize(struct completion *c, uint32_t cqn, struct cqe *buffer, uint32_t l
 
 /* Moves an entry of the backlog to the CQ. If it is not there yet, the stage that reserved it is
  * just writing it. */
-static void unlog(struct completion *c, struct counters *counters, struct cq *q,
-		  const struct cqe *entry)
+static void unlog(struct completion *c, struct counters *counters, struct cq *q, uint32_t number)
 {
+	struct cqe *entry = backlog_at(q, number);
 	uint64_t place;
 
 	while (!__atomic_load_n((const uint32_t *)&entry->opcode, __ATOMIC_ACQUIRE))
@@ -336,6 +359,8 @@ static void unlog(struct completion *c, struct counters *counters, struct cq *q,
 		fill(c, counters, q, place, entry, entry->reserved2 & LOG_SOLICITED, false);
 	else
 		lost(c, counters, q);
+	__atomic_store_n((uint32_t *)&entry->opcode, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->backlog_done, number + 1, __ATOMIC_RELEASE);
 }
 
 int cq_release(struct completion *c, struct counters *counters, uint32_t cqn)
@@ -349,7 +374,7 @@ int cq_release(struct completion *c, struct counters *counters, uint32_t cqn)
 		return -EINVAL;
 	do {
 		for (; done < (stop & CQ_STOP_BACKLOG); done++)
-			unlog(c, counters, q, &q->backlog[done]);
+			unlog(c, counters, q, done);
 	} while (!__atomic_compare_exchange_n(&q->stop, &stop, stop & CQ_STOP_OVERRUN, false,
 					      __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE));
 	return 0;

@@ -95,16 +95,16 @@ VERBS_PUBLIC int ibv_query_device(struct ibv_context *context, struct ibv_device
 int shca_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_input *input,
 			 struct ibv_device_attr_ex *attr, size_t bytes)
 {
-	struct ibv_device_attr_ex full = {
-		.device_cap_flags_ex = capabilities | later_capabilities,
-		.hca_core_clock = CLOCK_KHZ,
-		.phys_port_cnt_ex = 1,
-	};
+	struct ibv_device_attr_ex full;
 
 	/* The first version of the extension contains everything up to here. */
 	if ((input && input->comp_mask) || bytes < offsetof(struct ibv_device_attr_ex, odp_caps))
 		return EINVAL;
+	memset(&full, 0, sizeof(full)); /* what lies between its fields goes to the caller, too */
 	device_attr_fill(to_shca_context(c), &full.orig_attr);
+	full.device_cap_flags_ex = capabilities | later_capabilities;
+	full.hca_core_clock = CLOCK_KHZ;
+	full.phys_port_cnt_ex = 1;
 	memset(attr, 0, bytes);
 	memcpy(attr, &full, bytes < sizeof(full) ? bytes : sizeof(full));
 	return 0;

@@ -26,6 +26,37 @@ TEST(rc_write__address_is_kept_over_packets)
 }
 
 /* Another lcore holds what the READ needs: it continues when that is over, each time. */
+enum { PAGES_KEY = 0x5522, PAGE = 4096 };
+
+/* A region of three pages: the fourth of memory, the second, and one that is missing. */
+static void make_pages(void)
+{
+	const uint64_t page[3] = {(uintptr_t)fx->memory + 3 * PAGE, (uintptr_t)fx->memory + PAGE,
+				  0};
+	struct mpt_entry m = {.key = PAGES_KEY,
+			      .pd = FX_PD,
+			      .access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ |
+					ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC,
+			      .flags = MPT_PAGES,
+			      .start = FX_VA,
+			      .length = 3 * PAGE,
+			      .mtt_first = 6,
+			      .log_page = 12};
+
+	assert_int_equal(v2p_write_mtt(&fx->v2p, m.mtt_first, page, 3), 0);
+	assert_int_equal(v2p_write_mpt(&fx->v2p, &m), 0);
+}
+
+TEST(rc_write__into_a_page_that_is_not_there)
+{
+	make_pages();
+	fx_send(200, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA + 2 * PAGE - 100,
+		.rkey = PAGES_KEY, .dma_len = 200, .ackreq = 1);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, aeth_nak(AETH_NAK_REMOTE_ACCESS), 0);
+	assert_int_equal(fx_counter(COUNTER_v2p_length_error), 1);
+}
+
 TEST(rc_read__waits_for_virt_to_phys)
 {
 	struct tpt_hold hold;

@@ -141,6 +141,8 @@ TEST(device_ex__of_all_lengths)
 	struct ibv_device_attr orig;
 	uint8_t more[sizeof(whole) + 64];
 
+	memset(&whole, 0, sizeof(whole)); /* gaps between fields, too */
+	memset(&orig, 0, sizeof(orig));
 	assert_int_equal(ibv_query_device(ctx, &orig), 0);
 	assert_int_equal(ibv_query_device_ex(ctx, NULL, &whole), 0);
 	assert_memory_equal(&whole.orig_attr, &orig, sizeof(orig));

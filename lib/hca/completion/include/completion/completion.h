@@ -26,8 +26,9 @@ struct cq {
 	struct cq_record *record;
 	uint32_t client;
 	uint32_t stop; /* atomic: 0, or why the CQ takes no completions as usual: CQ_STOP_* */
-	uint32_t backlog_entries;
-	struct cqe *backlog; /* while held: completions of callers that cannot wait */
+	uint32_t backlog_entries; /* atomic */
+	uint32_t backlog_done;	  /* atomic: entries moved from it so far */
+	struct cqe *backlog;	  /* while held: completions of callers that cannot wait */
 	uint8_t pad[8];
 	uint64_t produced __attribute__((aligned(64))); /* atomic: places reserved */
 	uint32_t consumed; /* atomic: the client's index when it was last read */
