@@ -128,11 +128,13 @@ void completion_serve_arms(struct completion *c, struct counters *counters)
 	}
 }
 
-/* `produced` may be old by now, and less than what is consumed: then it is not the one that is
- * reserved. */
+/* `produced` may be old by now, and behind what is consumed, by no more than others can complete in the
+ * meantime: then it is not the one that is reserved. A client's index further ahead is made up. */
 static bool has_room(const struct cq *q, uint64_t produced, uint32_t consumed)
 {
-	return (int32_t)((uint32_t)produced - consumed) <= (int32_t)q->mask;
+	const uint32_t behind_most = 1u << 30;
+
+	return (uint32_t)produced - consumed + behind_most <= q->mask + behind_most;
 }
 
 /* Is there no room, judged by the client's index as it is now? */
@@ -263,9 +265,10 @@ static bool backlog_has_room(const struct cq *q, uint32_t taken)
 	       taken < CQ_STOP_BACKLOG;
 }
 
+/* A place that the caller has reserved, or releases: the backlog stays until it is filled. */
 static struct cqe *backlog_at(const struct cq *q, uint32_t number)
 {
-	return &q->backlog[number % __atomic_load_n(&q->backlog_entries, __ATOMIC_RELAXED)];
+	return &q->backlog[number % q->backlog_entries];
 }
 
 /* Adds to the backlog of a held CQ. Reserving a place there and releasing the CQ meet in one word:

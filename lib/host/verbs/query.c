@@ -47,6 +47,7 @@ static void device_attr_fill(struct shca_context *c, struct ibv_device_attr *out
 {
 	const struct softhca_device_attr *a = &c->attr;
 	__be64 guid = to_shca_device(c->verbs.context.device)->guid;
+	const size_t fields = offsetof(struct ibv_device_attr, phys_port_cnt) + 1;
 
 	*out = (struct ibv_device_attr){
 		.fw_ver = SOFTHCA_VERSION,
@@ -82,6 +83,7 @@ static void device_attr_fill(struct shca_context *c, struct ibv_device_attr *out
 		.local_ca_ack_delay = ACK_DELAY,
 		.phys_port_cnt = 1,
 	};
+	memset((uint8_t *)out + fields, 0, sizeof(*out) - fields); /* a gap */
 }
 
 VERBS_PUBLIC int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
