@@ -24,11 +24,11 @@ until [ -S "$SOFTHCA_SOCKET" ]; do
 done
 run=("$build/app/softhca" run --)
 
-# both SERVER... -- CLIENT...: the client's output. PORT stands for a port that nobody else has.
+# both SERVER... @@ CLIENT...: the client's output. PORT stands for a port that nobody else has.
 both() {
 	local server=() pid
 	port=$((port + 1))
-	while [ "$1" != -- ]; do
+	while [ "$1" != @@ ]; do
 		server+=("${1/PORT/$port}")
 		shift
 	done
@@ -49,14 +49,14 @@ same() {
 		shift
 	done
 	shift
-	both "${common[@]}" -- "${common[@]}" "$@"
+	both "${common[@]}" @@ "${common[@]}" "$@"
 }
 
 # Short messages are posted in lists of 32.
 lists() { [ "$1" -ge 4096 ] || echo -l 32 -t "$2"; }
 
 tcp_iperf3() {
-	both iperf3 -s -1 -p PORT -- iperf3 -c 127.0.0.1 -p PORT -l "$1" -t 1 -f k |
+	both iperf3 -s -1 -p PORT @@ iperf3 -c 127.0.0.1 -p PORT -l "$1" -t 1 -f k |
 		awk '/receiver/ { print $(NF - 2) / 1e6 }'
 }
 tcp_iperf3_lat() { "$build/bench/limit/softhca-limit" 1 1 2>/dev/null | awk '$1 == "tcp-busy" { print $2 / 1000 }'; }
@@ -78,7 +78,7 @@ softhca_ucx_lat() { ucx_lat env UCX_TLS=rc_v,self "${run[@]}"; }
 
 # perftest PROGRAM OPTIONS...: server on hca0, client on hca1.
 perftest() {
-	both "${run[@]}" "$@" -d hca0 -x 1 -F -p PORT -- "${run[@]}" "$@" -d hca1 -x 1 -F -p PORT 127.0.0.1
+	both "${run[@]}" "$@" -d hca0 -x 1 -F -p PORT @@ "${run[@]}" "$@" -d hca1 -x 1 -F -p PORT 127.0.0.1
 }
 softhca_perftest() {
 	# shellcheck disable=SC2046 # several words
