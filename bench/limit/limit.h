@@ -40,7 +40,8 @@ enum { LIMIT_REPETITIONS_MAX = 64 };
  */
 double limit_bulk_bytes_per_s(const struct limit_params *params);
 
-/* Bytes per second of one core that only copies these 64 KiB, without CRC or packets. 0 as above. */
+/* Bytes per second of one core that only copies these 64 KiB, without CRC or packets. Returns as
+ * above. */
 double limit_copy_bytes_per_s(const struct limit_params *params);
 
 /*

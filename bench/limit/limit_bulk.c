@@ -149,28 +149,27 @@ static uint64_t copy_step(void *model)
 	return MESSAGE_BYTES;
 }
 
-double limit_copy_bytes_per_s(const struct limit_params *params)
+/* Bytes per second; 0: memory is short; -1: a packet, or the copy, came out wrong. */
+static double measure(const struct limit_params *params, uint64_t (*step)(void *model))
 {
 	struct bulk b;
 	double rate;
 
 	if (bulk_open(&b))
 		return 0;
-	rate = limit_measure(params, copy_step, &b);
-	bulk_close(&b);
-	return rate;
-}
-
-double limit_bulk_bytes_per_s(const struct limit_params *params)
-{
-	struct bulk b;
-	double rate;
-
-	if (bulk_open(&b))
-		return 0;
-	rate = limit_measure(params, bulk_step, &b);
+	rate = limit_measure(params, step, &b);
 	if (b.wrong || memcmp(b.source, b.destination, MESSAGE_BYTES))
 		rate = -1;
 	bulk_close(&b);
 	return rate;
+}
+
+double limit_copy_bytes_per_s(const struct limit_params *params)
+{
+	return measure(params, copy_step);
+}
+
+double limit_bulk_bytes_per_s(const struct limit_params *params)
+{
+	return measure(params, bulk_step);
 }
