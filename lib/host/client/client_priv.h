@@ -433,8 +433,8 @@ void unrung_forget(struct softhca_qp *qp);
 /* Starts the thread unless it is running. 0, -errno. */
 int events_start(struct softhca_context *ctx);
 void events_stop(struct softhca_context *ctx);
-/* Wakes the dispatcher, if there is one, to see to doorbells that wait. */
-void events_wake(struct softhca_context *ctx);
+/* Wakes the dispatcher, to look at `closing` and `unrung`. False: there is none. */
+bool events_wake(struct softhca_context *ctx);
 /* Dispatches everything in the event queue: all that was raised before the daemon's last reply.
  * context.lock is held. */
 void events_drain(struct softhca_context *ctx);

@@ -340,8 +340,7 @@ int events_start(struct softhca_context *ctx)
 	return rc;
 }
 
-/* False: there is no dispatcher. */
-static bool wake_dispatcher(struct softhca_context *ctx)
+bool events_wake(struct softhca_context *ctx)
 {
 	uint64_t one = 1;
 
@@ -349,15 +348,10 @@ static bool wake_dispatcher(struct softhca_context *ctx)
 	       write(ctx->wake, &one, sizeof(one)) == sizeof(one);
 }
 
-void events_wake(struct softhca_context *ctx)
-{
-	wake_dispatcher(ctx);
-}
-
 void events_stop(struct softhca_context *ctx)
 {
 	__atomic_store_n(&ctx->closing, true, __ATOMIC_RELAXED);
-	if (wake_dispatcher(ctx))
+	if (events_wake(ctx))
 		pthread_join(ctx->dispatcher, NULL);
 	ctx->dispatching = false;
 }

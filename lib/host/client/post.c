@@ -76,22 +76,27 @@ void ring_for_flush(struct softhca_qp *qp)
 		doorbell_waits(ctx);
 }
 
-/* sq.lock is held. */
-static void ring_chain(struct softhca_qp *qp)
+/* The chain, if there is one, waits no more. */
+static void chain_rung(struct softhca_qp *qp)
 {
-	if (!qp->unrung.before || !ring(qp->node.ctx, qp->unrung.word0, qp->unrung.word1))
+	if (!qp->unrung.before)
 		return;
 	qp->unrung.before = NULL;
 	doorbell_rung(qp->node.ctx);
+}
+
+/* sq.lock is held. */
+static void ring_chain(struct softhca_qp *qp)
+{
+	if (qp->unrung.before && ring(qp->node.ctx, qp->unrung.word0, qp->unrung.word1))
+		chain_rung(qp);
 }
 
 void unrung_forget(struct softhca_qp *qp)
 {
 	if (__atomic_exchange_n(&qp->flush_unrung, 0, __ATOMIC_RELAXED))
 		doorbell_rung(qp->node.ctx);
-	if (qp->unrung.before)
-		doorbell_rung(qp->node.ctx);
-	qp->unrung.before = NULL;
+	chain_rung(qp);
 }
 
 void ring_unrung(struct softhca_context *ctx)
@@ -363,8 +368,7 @@ static inline int posting_ring(struct softhca_qp *qp, const struct posting *p)
 	if (unlikely(!ring(qp->node.ctx, p->word0, p->word1))) {
 		rc = posting_wait(qp, p);
 	} else if (unlikely(qp->unrung.before)) {
-		qp->unrung.before = NULL;
-		doorbell_rung(qp->node.ctx);
+		chain_rung(qp);
 	}
 	if (likely(!rc))
 		qp->sq.head = p->head;
