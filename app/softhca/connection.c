@@ -99,3 +99,11 @@ json_t *connection_ask(struct connection *c, const char *command, const char *pa
 	fprintf(stderr, "softhca: the daemon does not answer %s\n", request);
 	return NULL;
 }
+
+bool connection_ask_into(struct connection *c, json_t *to, const char *command,
+			 const char *parameters)
+{
+	json_t *answer = connection_ask(c, command, parameters);
+
+	return answer && json_object_set_new(to, parameters, answer) == 0;
+}

@@ -2,6 +2,7 @@
 #ifndef CONNECTION_H
 #define CONNECTION_H
 /* A connection to a daemon's telemetry socket (DPDK's): one command, one JSON answer. */
+#include <stdbool.h>
 #include <jansson.h>
 
 enum { ANSWER_BYTES_MAX = 65536 };
@@ -20,5 +21,9 @@ void connection_close(struct connection *c);
  * freed with json_decref(), or NULL after printing the reason to stderr.
  */
 json_t *connection_ask(struct connection *c, const char *command, const char *parameters);
+
+/* The same; the answer becomes the value of `parameters` in `to`. False: there is none. */
+bool connection_ask_into(struct connection *c, json_t *to, const char *command,
+			 const char *parameters);
 
 #endif

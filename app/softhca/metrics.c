@@ -16,13 +16,6 @@ struct scrape {
 
 /* ---- the questions ---- */
 
-static bool ask_about(struct connection *c, json_t *to, const char *command, const char *about)
-{
-	json_t *answer = connection_ask(c, command, about);
-
-	return answer && json_object_set_new(to, about, answer) == 0;
-}
-
 static bool ask_fifos(struct connection *c, json_t *to, const char *hca)
 {
 	unsigned long long engines = 1;
@@ -31,7 +24,7 @@ static bool ask_fifos(struct connection *c, json_t *to, const char *hca)
 
 	for (unsigned engine = 0; engine < engines && ok; engine++) {
 		snprintf(key, sizeof(key), "%s,%u", hca, engine);
-		ok = ask_about(c, to, "fifos", key);
+		ok = connection_ask_into(c, to, "fifos", key);
 		engines = number_of(json_object_get(to, key), "engines");
 	}
 	return ok;
@@ -52,8 +45,8 @@ static bool ask_all(struct connection *c, struct scrape *s)
 	ok = s->cm != NULL;
 	json_object_foreach(json_object_get(s->status, "ports"), hca, port)
 	{
-		ok = ok && ask_about(c, s->counters, "counters", hca) &&
-		     ask_about(c, s->held, "held", hca) && ask_fifos(c, s->fifos, hca);
+		ok = ok && connection_ask_into(c, s->counters, "counters", hca) &&
+		     connection_ask_into(c, s->held, "held", hca) && ask_fifos(c, s->fifos, hca);
 	}
 	return ok;
 }

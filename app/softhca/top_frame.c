@@ -16,13 +16,6 @@ const char *const top_sorts[SORT_COUNT] = {"messages", "qpn", "pid", "state"};
 
 /* ---- a look ---- */
 
-static bool ask_into(struct connection *c, json_t *to, const char *command, const char *about)
-{
-	json_t *answer = connection_ask(c, command, about);
-
-	return answer && json_object_set_new(to, about, answer) == 0;
-}
-
 static bool ask_qps(struct connection *c, json_t *to, const char *hca)
 {
 	json_t *answer = qps_ask(c, hca);
@@ -38,7 +31,8 @@ static bool ask_engines(struct look *l, struct connection *c, const char *hca)
 
 	for (unsigned engine = 0; engine < engines && ok; engine++) {
 		snprintf(key, sizeof(key), "%s,%u", hca, engine);
-		ok = ask_into(c, l->fifos, "fifos", key) && ask_into(c, l->runtime, "runtime", key);
+		ok = connection_ask_into(c, l->fifos, "fifos", key) &&
+		     connection_ask_into(c, l->runtime, "runtime", key);
 		engines = number_of(json_object_get(l->runtime, key), "engines");
 	}
 	return ok;
@@ -64,8 +58,8 @@ bool look_take(struct look *l, struct connection *c, const struct request *r)
 		if (r->hca && strcmp(r->hca, hca) != 0)
 			continue;
 		found = true;
-		ok = ok && ask_into(c, l->counters, "counters", hca) && ask_qps(c, l->qps, hca) &&
-		     ask_engines(l, c, hca);
+		ok = ok && connection_ask_into(c, l->counters, "counters", hca) &&
+		     ask_qps(c, l->qps, hca) && ask_engines(l, c, hca);
 	}
 	return ok && found;
 }
