@@ -285,7 +285,7 @@ static int cm_command_run(int fd, struct command *c)
  * with the kernel's device; but a datagram wakes only one such thread. */
 static uint64_t waited_for[VIEW_CM_FDS / 64]; /* atomic */
 
-/* -EAGAIN, -EINTR, -ENODEV; 0: try again. */
+/* -EAGAIN, -EBADF, -EINTR, -ENODEV; 0: try again. */
 static int wait_in_poll(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -296,6 +296,8 @@ static int wait_in_poll(int fd)
 		return -errno;
 	if (n == 0)
 		return -EAGAIN;
+	if (p.revents & POLLNVAL)
+		return -EBADF;
 	return p.revents & POLLIN ? 0 : -ENODEV;
 }
 
@@ -365,9 +367,22 @@ static int get_removal(int fd, struct command *c)
 	return found ? 0 : -ENODEV;
 }
 
+/*
+ * Another thread has closed the descriptor while this one was about to wait. With the kernel's device
+ * a write() that has begun holds the file: it waits for an event that will not come, until a signal
+ * or the end of the process.
+ */
+static int wait_for_signal(int flags)
+{
+	if (flags & O_NONBLOCK)
+		return -EAGAIN;
+	pause();
+	return -EINTR;
+}
+
 static int get_event(int fd, struct command *c)
 {
-	int rc;
+	int flags = fcntl(fd, F_GETFL), rc;
 
 	for (;;) {
 		rc = cm_command_run(fd, c);
@@ -376,6 +391,8 @@ static int get_event(int fd, struct command *c)
 		if (rc != -EAGAIN)
 			break;
 		rc = wait_for_event(fd);
+		if (rc == -EBADF)
+			return wait_for_signal(flags);
 		if (rc == -ENODEV)
 			c->daemon_is_gone = true;
 		if (rc)

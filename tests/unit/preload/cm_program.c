@@ -109,14 +109,18 @@ static void *wait_for_event(void *arg)
 	return NULL;
 }
 
-/* It has looked and found none, and is about to sleep, or does. */
+void ask_waiter(struct waiter *w, int fd)
+{
+	w->fd = fd;
+	w->got = 0;
+	assert_int_equal(pthread_create(&w->thread, NULL, wait_for_event, w), 0);
+}
+
 void start_waiter(struct waiter *w, int fd)
 {
 	unsigned int before = stub_empty();
 
-	w->fd = fd;
-	w->got = 0;
-	assert_int_equal(pthread_create(&w->thread, NULL, wait_for_event, w), 0);
+	ask_waiter(w, fd);
 	assert_true(stub_wait_empty(before + 1));
 	usleep(20000);
 }

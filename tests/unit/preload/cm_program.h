@@ -39,6 +39,8 @@ struct waiter {
 	int fd, got;
 };
 
+/* It is going to ask. */
+void ask_waiter(struct waiter *w, int fd);
 /* It has looked and found none, and is about to sleep, or does. */
 void start_waiter(struct waiter *w, int fd);
 

@@ -479,6 +479,29 @@ TEST(event__signals_interrupt_or_not)
 	close(fd);
 }
 
+/* As with the kernel's device, where a write() that has begun holds the file. */
+TEST(event__closed_by_another_thread)
+{
+	static const struct {
+		int flags, got;
+	} rows[] = {{0, -EINTR}, {O_NONBLOCK, -EAGAIN}};
+
+	for (unsigned int i = 0; i < 2; i++) {
+		int fd = open_device(rows[i].flags);
+		struct waiter w;
+
+		stub_set_paused(true);
+		ask_waiter(&w, fd);
+		usleep(20000); /* it waits for the daemon's answer */
+		close(fd);
+		stub_set_paused(false);
+		usleep(20000);
+		interrupt(&w, 0);
+		pthread_join(w.thread, NULL);
+		assert_int_equal(w.got, rows[i].got);
+	}
+}
+
 TEST(event__cancelled_while_waiting)
 {
 	int fd = open_device(0);
