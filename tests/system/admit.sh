@@ -11,14 +11,14 @@ daemon=$started
 
 # asks FROM TO: a program on the HCA with address FROM connects to a listener at TO.
 asks() {
-	local server
+	local server status=0
 	start listener "$TOOL" run --socket "$SCRATCH/admit.sock" -- rping -s -a "$2" -C 3
 	server=$started
 	sleep 0.5
-	timeout 5 "$TOOL" run --socket "$SCRATCH/admit.sock" -- rping -c -I "$1" -a "$2" -C 3
-	local code=$?
+	timeout 5 "$TOOL" run --socket "$SCRATCH/admit.sock" -- rping -c -I "$1" -a "$2" -C 3 \
+		>"$SCRATCH/client.log" 2>&1 || status=$?
 	kill "$server" 2>/dev/null
-	return $code
+	ended_well $status "$SCRATCH/client.log"
 }
 no() { ! "$@"; }
 

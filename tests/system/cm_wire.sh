@@ -25,16 +25,20 @@ on_daemon() {
 
 # pings SERVER CLIENT ADDRESS: rping between programs of two daemons.
 pings() {
-	local server
+	local server status=0
 	start server timeout 60 "$TOOL" run --socket "$SCRATCH/$1.sock" -- \
 		rping -s -a "$3" -v -C $PINGS
 	server=$started
 	wait_for 20 listens "$1" || { cat "$SCRATCH/server.log"; return 1; }
-	on_daemon "$2" rping -c -a "$3" -v -C $PINGS >"$SCRATCH/client.log" 2>&1 || {
+	on_daemon "$2" rping -c -a "$3" -v -C $PINGS >"$SCRATCH/client.log" 2>&1 || status=$?
+	ended_well $status "$SCRATCH/client.log" || {
 		cat "$SCRATCH/client.log"
 		return 1
 	}
-	[ "$(grep -c '^ping data: rdma-ping' "$SCRATCH/client.log")" -eq $PINGS ] && wait "$server"
+	status=0
+	wait "$server" || status=$?
+	ended_well $status "$SCRATCH/server.log" &&
+		[ "$(grep -c '^ping data: rdma-ping' "$SCRATCH/client.log")" -eq $PINGS ]
 }
 
 # messages ATTRIBUTE-ID: how many of them daemon a's port has seen. Those of one direction: with

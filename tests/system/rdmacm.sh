@@ -18,7 +18,7 @@ with_rping() {
 # Clients in parallel, one server process for all. They begin one after another: the server keeps but
 # one request in mind, so of two at once it forgets one and takes the other twice.
 persistent() {
-	local clients=() bad=0 i
+	local clients=() bad=0 status i
 	rm -f "$SCRATCH"/client.[0-9]*
 	serve rping -s -P -p 7175
 	for ((i = 0; i < $1; i++)); do
@@ -27,8 +27,10 @@ persistent() {
 		wait_for 10 grep -qs rdma-ping-0 "$SCRATCH/client.$i"
 	done
 	for i in "${!clients[@]}"; do
-		wait "${clients[i]}" && continue
-		echo "client $i: exit code $?" >>"$SCRATCH/client.$i"
+		status=0
+		wait "${clients[i]}" || status=$?
+		ended_well $status "$SCRATCH/client.$i" && continue
+		echo "client $i: exit code $status" >>"$SCRATCH/client.$i"
 		bad=$((bad + 1))
 	done
 	cat "$SCRATCH"/client.[0-9]* >"$SCRATCH/client.log"
