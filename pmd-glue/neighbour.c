@@ -44,6 +44,13 @@ static bool is_timed(enum neighbour_state state)
 	return state == NEIGHBOUR_ASKED || state == NEIGHBOUR_STALE || state == NEIGHBOUR_FAILED;
 }
 
+/* A timer is set for then. */
+static void note_due(struct neighbours *t, uint64_t at_ms)
+{
+	if (at_ms < t->due_ms)
+		t->due_ms = at_ms;
+}
+
 static void neighbour_enter(struct neighbours *t, struct neighbour *e, enum neighbour_state state,
 			    uint64_t next_ms)
 {
@@ -56,6 +63,8 @@ static void neighbour_enter(struct neighbours *t, struct neighbour *e, enum neig
 		neighbour_unlink(t, e);
 	e->state = state;
 	e->next_ms = next_ms;
+	if (is_timed(state))
+		note_due(t, next_ms);
 }
 
 /* The better one to replace: free, failed, else looked up longest ago. */
@@ -198,8 +207,12 @@ static bool step(struct neighbours *t, struct neighbour *e, uint64_t now_ms)
 {
 	uint64_t wait_ms;
 
-	if (!is_timed(e->state) || now_ms < e->next_ms)
+	if (!is_timed(e->state))
 		return false;
+	if (now_ms < e->next_ms) {
+		note_due(t, e->next_ms);
+		return false;
+	}
 	if (e->state == NEIGHBOUR_FAILED) {
 		neighbour_enter(t, e, NEIGHBOUR_FREE, 0);
 		return false;
@@ -210,13 +223,17 @@ static bool step(struct neighbours *t, struct neighbour *e, uint64_t now_ms)
 	}
 	wait_ms = (uint64_t)NEIGHBOUR_FIRST_WAIT_MS << e->tries++;
 	e->next_ms = now_ms + (wait_ms < NEIGHBOUR_WAIT_MS_MAX ? wait_ms : NEIGHBOUR_WAIT_MS_MAX);
+	note_due(t, e->next_ms);
 	return true;
 }
 
 const struct neighbour *neighbour_due(struct neighbours *t, unsigned int *cursor, uint64_t now_ms)
 {
-	if (t->n_timed == 0)
-		return NULL;
+	if (*cursor == 0) {
+		if (t->n_timed == 0 || now_ms < t->due_ms)
+			return NULL;
+		t->due_ms = UINT64_MAX; /* the pass finds it anew */
+	}
 	while (*cursor < NEIGHBOURS_MAX) {
 		struct neighbour *e = &t->entry[(*cursor)++];
 

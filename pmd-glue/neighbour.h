@@ -66,6 +66,7 @@ struct neighbour {
 struct neighbours {
 	unsigned int n_timed; /* entries in ASKED, STALE or FAILED */
 	unsigned int failed;  /* times an entry went to FAILED; never reset */
+	uint64_t due_ms;      /* no timer expires before */
 	struct neighbour entry[NEIGHBOURS_MAX];
 	uint16_t bucket[NEIGHBOURS_MAX]; /* of those that are not FREE, by address: index + 1 */
 };
@@ -89,7 +90,8 @@ bool neighbour_learn(struct neighbours *t, const uint8_t ip[16], const uint8_t m
 
 /*
  * Steps the timers of entries *cursor onwards until one has to be asked for now, and returns it
- * (counted as asked); NULL when the table is through. Start with *cursor = 0.
+ * (counted as asked); NULL when the table is through. Start with *cursor = 0, and go on until NULL.
+ * Looks at no entry before the first timer expires: the caller may ask as often as it likes.
  */
 const struct neighbour *neighbour_due(struct neighbours *t, unsigned int *cursor, uint64_t now_ms);
 

@@ -71,6 +71,24 @@ TEST(neighbour__unanswered_fails_and_is_forgotten)
 	assert_int_equal(due(now + NEIGHBOUR_HOLD_MS), 1);
 }
 
+/* The control thread asks in each of its turns: as long as nothing is due, that costs nothing. */
+TEST(neighbour__no_entry_is_looked_at_before_it_is_due)
+{
+	unsigned int cursor, asked = 0;
+	uint8_t mac[6];
+
+	for (unsigned int i = 0; i < NEIGHBOURS_ASKED_MAX; i++)
+		neighbour_find(&table, ip(i), i % 2, mac);
+	for (uint64_t now = 0; now < 5000; now++) {
+		asked += due(now);
+		cursor = 0;
+		assert_null(neighbour_due(&table, &cursor, now));
+		assert_int_equal(cursor, 0);
+	}
+	assert_int_equal(asked, NEIGHBOURS_ASKED_MAX * NEIGHBOUR_TRIES);
+	assert_int_equal(table.n_timed, 0);
+}
+
 TEST(neighbour__late_answer_counts)
 {
 	uint8_t mac[6];
