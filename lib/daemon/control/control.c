@@ -225,6 +225,9 @@ int control_create(const struct control_config *config, struct control **out)
 	c->config = *config;
 	c->listener = c->epoll = c->spare = -1;
 	c->listener_source = (struct source){.kind = SOURCE_LISTENER};
+	TAILQ_INIT(&c->ended);
+	for (unsigned int i = 0; i < RETRY_WAITS; i++)
+		TAILQ_INIT(&c->waiting[i]);
 	if (!c->config.socket_mode)
 		c->config.socket_mode = 0666;
 	c->shares = config->shares ? config->shares : shares_create(geteuid());
@@ -307,8 +310,9 @@ static void client_end(struct client *client)
 	begun = control_now_ns();
 	client_teardown(client);
 	control_served(client, begun);
-	if (client->pending)
-		c->pending--;
+	session_forget(client);
+	if (client->gone)
+		TAILQ_REMOVE(&c->ended, client, of_ended);
 	control_unwatch(c, client->fd);
 	if (client->handed_over)
 		close_later(client->fd, &client->shares);
@@ -443,30 +447,22 @@ static unsigned int control_serve(struct control *c, const struct epoll_event *e
 	return session_serve(client);
 }
 
-static unsigned int retry_pending(struct control *c)
-{
-	unsigned int n = 0;
-
-	for (struct client *client = c->clients; client && c->pending; client = client->next)
-		n += session_retry(client);
-	return n;
-}
-
+/* One whose user has had his time makes room for the next. */
 static void free_clients(struct control *c)
 {
-	struct client *next;
+	const struct client *last = TAILQ_LAST(&c->ended, client_queue);
+	struct client *client;
+	bool more = last;
 
-	if (!c->ending)
-		return;
-	c->ending = false;
-	for (struct client *client = c->clients; client; client = next) {
-		next = client->next;
-		if (!client->gone)
-			continue;
-		if (control_may_serve(client))
+	for (unsigned int n = 0; more && n < ENDED_PER_TURN; n++) {
+		client = TAILQ_FIRST(&c->ended);
+		more = client != last;
+		if (control_may_serve(client)) {
 			client_end(client);
-		else
-			c->ending = true;
+		} else {
+			TAILQ_REMOVE(&c->ended, client, of_ended);
+			TAILQ_INSERT_TAIL(&c->ended, client, of_ended);
+		}
 	}
 }
 
@@ -509,14 +505,14 @@ int control_poll(struct control *c, int timeout_ms)
 
 	if (c->pending && (timeout_ms < 0 || timeout_ms > 1))
 		timeout_ms = 1;
-	if (c->leaving || c->populating || c->ending || c->held_up)
+	if (c->leaving || c->populating || c->held_up || !TAILQ_EMPTY(&c->ended))
 		timeout_ms = 0;
 	c->held_up = false;
 	n = epoll_wait(c->epoll, events, EVENTS_PER_TURN, timeout_ms);
 	if (n < 0)
 		return -errno;
 	let_time_pass(c);
-	done = retry_pending(c);
+	done = sessions_retry(c);
 	for (int i = 0; i < n; i++)
 		done += control_serve(c, &events[i]);
 	look_for_faults(c);

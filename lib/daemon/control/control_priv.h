@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 #include "base/limits.h"
 #include "base/log.h"
@@ -195,6 +196,8 @@ enum {
 	MESSAGE_FDS_MAX = 4, /* descriptors taken from one message; more are malformed */
 	MESSAGES_PER_TURN = 16,
 	EVENTS_PER_TURN = 64,
+	ENDED_PER_TURN = 64,
+	RETRY_WAITS = 7, /* how long a request waits before it is asked again: 1, 2, 4 ... 64 ms */
 };
 
 /* Each fd in the epoll set has one of these. */
@@ -203,6 +206,8 @@ struct source {
 	uint8_t kind;
 	struct client *client;
 };
+
+TAILQ_HEAD(client_queue, client);
 
 struct client {
 	struct control *control;
@@ -228,10 +233,12 @@ struct client {
 	uint32_t counts[OBJECT_KINDS];
 	struct control_run *runs; /* of ADD_RUNS, for the next MR */
 	uint32_t run_count, run_room;
-	bool gone;	  /* to be destroyed at the end of the turn */
+	bool gone;	  /* in control.ended: to be destroyed at the end of the turn */
 	bool handed_over; /* its connection is now the connection manager's, which has a copy */
-	bool pending;	  /* `request` waits for a next hop */
-	uint64_t retry_ns, wait_ns; /* then: when to ask again, and for how long it waits then */
+	bool pending;	  /* `request` waits for a next hop, in control.waiting[wait] */
+	uint8_t wait;
+	uint64_t retry_ns; /* then: when to ask again */
+	TAILQ_ENTRY(client) of_ended, of_waiting;
 	struct message request;
 	uint64_t sigbus_seen; /* faults in its memory handled so far */
 };
@@ -254,13 +261,16 @@ struct control {
 	struct source listener_source;
 	struct client *clients;
 	unsigned int client_count;
+	/* Whatever happens in every turn must not depend on how many clients there are, or one user's
+	 * would slow down each request of another's. */
+	struct client_queue ended;		  /* gone, and not torn down yet */
+	struct client_queue waiting[RETRY_WAITS]; /* pending, each in the order of retry_ns */
 	unsigned int pending;
 	struct piece *populating;
 	struct leaving *leaving; /* mappings of destroyed pieces: pieces.c */
 	uint32_t connections;
 	uint64_t second_ns; /* when the present second began */
 	uint64_t silent_ns; /* when to look for silent connections again */
-	bool ending;	    /* a client is gone, and has not been torn down yet */
 	bool held_up;	    /* something waits only for its user's part of the next turn */
 	char socket_path[108];
 };
@@ -268,8 +278,9 @@ struct control {
 /* Its session is over: it is destroyed at the end of the turn. */
 static inline void client_lost(struct client *client)
 {
+	if (!client->gone)
+		TAILQ_INSERT_TAIL(&client->control->ended, client, of_ended);
 	client->gone = true;
-	client->control->ending = true;
 }
 
 /* One request: its reply body is written to `reply`. 0: done; -EAGAIN: pending, call again; other
@@ -293,8 +304,10 @@ extern const struct request_row request_rows[CONTROL_TYPE_END];
 /* Reads and serves at most MESSAGES_PER_TURN requests. Returns their number; sets client->gone at
  * the end of the connection. */
 unsigned int session_serve(struct client *client);
-/* Retries the pending request if it is time. Returns 1 if it was answered. */
-unsigned int session_retry(struct client *client);
+/* Asks again for the pending requests whose time has come. Returns how many were answered. */
+unsigned int sessions_retry(struct control *c);
+/* A client that is being destroyed waits for nothing any more. */
+void session_forget(struct client *client);
 
 /* control.c */
 uint64_t control_now_ns(void);

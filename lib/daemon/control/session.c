@@ -12,7 +12,7 @@
 #include "control_priv.h"
 #include "host-abi/descriptor.h"
 
-enum { RETRY_NS_MIN = 1000000, RETRY_NS_MAX = 64000000 };
+enum { RETRY_NS_MIN = 1000000 };
 
 struct descriptors {
 	int fd[MESSAGE_FDS_MAX];
@@ -132,22 +132,69 @@ static int session_run(struct client *client, const int *fds)
 	return 0;
 }
 
-/* A request that waits is asked again less and less often: whoever has many cost little. */
-static void wait_longer(struct client *client)
+/* ---- requests that wait ---- */
+
+static void wait_from(struct client *client, uint64_t now)
 {
-	client->retry_ns = control_now_ns() + client->wait_ns;
-	if (client->wait_ns < RETRY_NS_MAX)
-		client->wait_ns *= 2;
+	struct control *c = client->control;
+
+	client->retry_ns = now + ((uint64_t)RETRY_NS_MIN << client->wait);
+	TAILQ_INSERT_TAIL(&c->waiting[client->wait], client, of_waiting);
 }
 
-static void set_pending(struct client *client, bool pending)
+static void start_waiting(struct client *client)
 {
-	if (client->pending == pending)
-		return;
-	client->pending = pending;
-	client->control->pending += pending ? 1 : -1u;
-	control_rearm(client, !pending);
+	client->pending = true;
+	client->control->pending++;
+	client->wait = 0;
+	wait_from(client, control_now_ns());
+	control_rearm(client, false);
 }
+
+void session_forget(struct client *client)
+{
+	if (!client->pending)
+		return;
+	TAILQ_REMOVE(&client->control->waiting[client->wait], client, of_waiting);
+	client->pending = false;
+	client->control->pending--;
+}
+
+/* Each time it has to wait it waits longer: whoever has many requests costs little. One whose user
+ * has had his time waits once more. */
+static unsigned int retry(struct client *client, uint64_t now)
+{
+	bool may = !client->gone && control_may_serve(client);
+	uint64_t begun = may ? control_now_ns() : 0;
+	int rc = may ? session_run(client, NULL) : -EAGAIN;
+
+	if (may)
+		control_served(client, begun);
+	if (rc != -EAGAIN) {
+		session_forget(client);
+		control_rearm(client, true);
+		return 1;
+	}
+	TAILQ_REMOVE(&client->control->waiting[client->wait], client, of_waiting);
+	if (may && client->wait < RETRY_WAITS - 1)
+		client->wait++;
+	wait_from(client, now);
+	return 0;
+}
+
+unsigned int sessions_retry(struct control *c)
+{
+	uint64_t now = c->pending ? control_now_ns() : 0;
+	unsigned int n = 0;
+	struct client *client;
+
+	for (unsigned int wait = 0; c->pending && wait < RETRY_WAITS; wait++)
+		while ((client = TAILQ_FIRST(&c->waiting[wait])) && client->retry_ns <= now)
+			n += retry(client, now);
+	return n;
+}
+
+/* ---- the turn of a session ---- */
 
 /* One message. False: there is none, or the session is over. */
 static bool serve_one(struct client *client)
@@ -175,9 +222,7 @@ static bool serve_one(struct client *client)
 		count(&client->control->devices[0].config.hca->counters, COUNTER_control_malformed);
 		client_lost(client);
 	} else if (session_run(client, d.fd) == -EAGAIN) {
-		client->wait_ns = RETRY_NS_MIN;
-		wait_longer(client);
-		set_pending(client, true);
+		start_waiting(client);
 	}
 	close_all(&d, &client->shares);
 	return !client->gone && !client->pending;
@@ -197,22 +242,4 @@ unsigned int session_serve(struct client *client)
 		n += more;
 	}
 	return n;
-}
-
-unsigned int session_retry(struct client *client)
-{
-	uint64_t begun = client->pending ? control_now_ns() : 0;
-	int rc;
-
-	if (begun < client->retry_ns || !client->pending || client->gone ||
-	    !control_may_serve(client))
-		return 0;
-	rc = session_run(client, NULL);
-	control_served(client, begun);
-	if (rc == -EAGAIN) {
-		wait_longer(client);
-		return 0;
-	}
-	set_pending(client, false);
-	return 1;
 }

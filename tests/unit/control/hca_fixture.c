@@ -38,10 +38,11 @@ static struct wire {
 
 static struct rte_mempool *packets, *descriptors;
 static pthread_t poller, server;
-static bool polling, serving;	 /* atomic */
-static uint64_t polls;		 /* atomic */
-static unsigned int clients_now; /* atomic: as the serving thread saw it last */
-static unsigned int hcas;	 /* ended so far */
+static bool polling, serving;		       /* atomic */
+static uint64_t polls;			       /* atomic */
+static uint64_t cheapest_turn_ns = UINT64_MAX; /* atomic */
+static unsigned int clients_now;	       /* atomic: as the serving thread saw it last */
+static unsigned int hcas;		       /* ended so far */
 static bool has_poller, has_server;
 int (*fixture_cm_adopt)(void *ctx, int fd);
 int fixture_node = SOCKET_ID_ANY;
@@ -93,11 +94,11 @@ static int fixture_group(void **state)
 
 TEST_GROUP(.setup = fixture_group);
 
-static uint64_t now_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -106,7 +107,7 @@ static void *poll_loop(void *arg)
 	struct hca *h = arg;
 
 	while (__atomic_load_n(&polling, __ATOMIC_ACQUIRE)) {
-		if (hca_poll(h, now_ns()) == 0)
+		if (hca_poll(h, clock_ns(CLOCK_MONOTONIC)) == 0)
 			sched_yield();
 		__atomic_add_fetch(&polls, 1, __ATOMIC_SEQ_CST);
 	}
@@ -127,7 +128,12 @@ static void *serve_loop(void *arg)
 	struct fixture *f = arg;
 
 	while (__atomic_load_n(&serving, __ATOMIC_ACQUIRE)) {
-		control_poll(f->control, 2);
+		uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID), spent;
+		int served = control_poll(f->control, 2);
+
+		spent = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun;
+		if (served > 0 && spent < __atomic_load_n(&cheapest_turn_ns, __ATOMIC_RELAXED))
+			__atomic_store_n(&cheapest_turn_ns, spent, __ATOMIC_RELAXED);
 		__atomic_store_n(&clients_now, control_clients(f->control, NULL, 0),
 				 __ATOMIC_RELEASE);
 	}
@@ -317,6 +323,11 @@ unsigned int fixture_descriptors(void)
 {
 	close_later_finish();
 	return open_descriptors();
+}
+
+uint64_t fixture_cheapest_turn_ns(void)
+{
+	return __atomic_exchange_n(&cheapest_turn_ns, UINT64_MAX, __ATOMIC_RELAXED);
 }
 
 uint64_t fixture_counter(struct fixture *f, enum counter which)

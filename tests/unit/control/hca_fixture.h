@@ -53,6 +53,8 @@ void fixture_kill_control(struct fixture *f);
 bool fixture_wait_clients(struct fixture *f, unsigned int n);
 /* Open descriptors of this process. */
 unsigned int fixture_descriptors(void);
+/* CPU time of the cheapest turn that has served a request since this was called last. */
+uint64_t fixture_cheapest_turn_ns(void);
 uint64_t fixture_counter(struct fixture *f, enum counter which);
 
 #endif
