@@ -82,6 +82,8 @@ static void set_pool(struct shares *s, enum share row, unsigned int hca, uint64_
 		p->client_most = total ? 1 : 0;
 }
 
+static void count_again(struct shares *s, enum share row, unsigned int hca);
+
 struct shares *shares_create(uint32_t owner)
 {
 	struct shares *s = calloc(1, sizeof(*s));
@@ -100,6 +102,7 @@ void shares_set_total(struct shares *s, enum share row, unsigned int hca, uint64
 {
 	pthread_mutex_lock(&s->lock);
 	set_pool(s, row, hca, total);
+	count_again(s, row, hca);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -112,9 +115,12 @@ void shares_set_user_part(struct shares *s, unsigned int percent)
 {
 	pthread_mutex_lock(&s->lock);
 	s->user_part = percent;
-	for (unsigned int row = 0; row < SHARE_COUNT; row++)
-		for (unsigned int hca = 0; hca < HCA_MAX; hca++)
+	for (unsigned int row = 0; row < SHARE_COUNT; row++) {
+		for (unsigned int hca = 0; hca < HCA_MAX; hca++) {
 			set_pool(s, row, hca, s->pools[row][hca].total);
+			count_again(s, row, hca);
+		}
+	}
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -217,6 +223,18 @@ static uint64_t inside_of(const struct pool *p, uint64_t held)
 static uint64_t beyond_of(const struct share_user *u, const struct pool *p, uint64_t held)
 {
 	return least(held, user_most(u, p)) - inside_of(p, held);
+}
+
+/* The limits have changed: what users hold is split anew. */
+static void count_again(struct shares *s, enum share row, unsigned int hca)
+{
+	struct pool *p = &s->pools[row][hca];
+
+	p->inside = p->beyond = 0;
+	for (const struct share_user *u = s->users; u; u = u->next) {
+		p->inside += inside_of(p, u->held[row][hca]);
+		p->beyond += beyond_of(u, p, u->held[row][hca]);
+	}
 }
 
 static bool grants_user(const struct share_user *u, const struct pool *p, uint64_t n, uint64_t held)

@@ -157,6 +157,25 @@ TEST(part__of_a_user_may_be_set)
 	assert_int_equal(take_all(&client[0]), TOTAL / 10);
 }
 
+/* What he holds beyond a lower limit stays his, but counts for nobody else, and comes back whole. */
+TEST(part__of_a_user_may_change_while_he_holds_more)
+{
+	struct share_info info;
+
+	assert_int_equal(take_all(&client[0]), TOTAL / 2);
+	shares_set_user_part(s, 10);
+	assert_int_equal(take_all(&client[0]), 0);
+	for (uint32_t i = 1; i < 3; i++)
+		assert_int_equal(take_all(&client[i]), TOTAL / 10);
+	share_give(&client[0], SHARE_keys, TOTAL / 2 - 1);
+	shares_set_user_part(s, 0);
+	assert_int_equal(take_all(&client[0]), TOTAL / 2 - 1);
+	shares_set_total(s, SHARE_keys, 0, TOTAL * 2);
+	assert_int_equal(take_all(&client[0]), TOTAL / 2);
+	shares_info(s, SHARE_keys, 0, &info);
+	assert_int_equal(info.used, TOTAL + 2 * (TOTAL / 10));
+}
+
 TEST(shown__who_holds_what_and_who_was_refused)
 {
 	struct share_holder h[8];

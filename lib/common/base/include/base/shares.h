@@ -67,11 +67,11 @@ struct shares *shares_create(uint32_t owner);
 /* All clients have ended. What is still on its way back keeps it alive. NULL is allowed. */
 void shares_destroy(struct shares *s);
 
-/* Sets the total of a row; hca: 0 for those of scope DAEMON. Before anything of it is taken. */
+/* Sets the total of a row; hca: 0 for those of scope DAEMON. At any time: what is held beyond a new
+ * limit stays held, but nothing more is granted. */
 void shares_set_total(struct shares *s, enum share row, unsigned int hca, uint64_t total);
 uint64_t shares_total(struct shares *s, enum share row, unsigned int hca);
-/* Sets the limit of one user in all rows, in percent; 0: as in the table. Before anything is
- * taken. */
+/* Sets the limit of one user in all rows, in percent; 0: as in the table. At any time. */
 void shares_set_user_part(struct shares *s, unsigned int percent);
 
 /* A new client of that user, which holds nothing. 0, -ENOMEM. */
