@@ -95,7 +95,7 @@ uint16_t make_receivable(struct port_queue *q, struct rte_mbuf *const *frames,
 	 * earlier transmission of it is still in flight; and impairment duplicates by
 	 * reference.
 	 */
-	const uint16_t as_it_is = q->impair ? 1 : 2;
+	const uint16_t as_it_is = is_impaired(q) ? 1 : 2;
 	uint16_t n_shared = 0;
 	uint16_t used = 0;
 	uint16_t i;
@@ -241,28 +241,52 @@ uint16_t tx_captured(struct port_queue *q, struct rte_mbuf **frames, uint16_t n,
 	return sent;
 }
 
-static void send_impaired(struct port_queue *q)
+static void send_due(struct port_queue *q, struct impairment *imp)
 {
 	struct rte_mbuf *out[BURST];
 	uint64_t now = rte_rdtsc();
 	uint16_t n, sent;
 
 	do {
-		n = impairment_due(q->impair, now, out, BURST);
+		n = impairment_due(imp, now, out, BURST);
 		sent = n ? q->port->driver->tx_plain(q, out, n) : 0;
-		impairment_sent(q->impair, sent);
+		impairment_sent(imp, sent);
 	} while (n == BURST && sent == n);
+}
+
+/*
+ * A packet that refers to its payload, made before the port was impaired, suffers no faults: nobody
+ * may change what it says, and what it refers to does not wait. False: the wire is full.
+ */
+static bool take(struct port_queue *q, struct impairment *imp, struct rte_mbuf **frame,
+		 uint64_t now)
+{
+	if (unlikely((*frame)->ol_flags & PAYLOAD_REF))
+		return q->port->driver->tx_plain(q, frame, 1) == 1;
+	impairment_take(imp, *frame, now);
+	return true;
 }
 
 uint16_t tx_impaired(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 {
+	struct impairment *imp = __atomic_load_n(&q->impair, __ATOMIC_ACQUIRE);
 	uint64_t now = rte_rdtsc();
 	uint16_t taken = 0;
 
-	while (taken < n && impairment_has_room(q->impair))
-		impairment_take(q->impair, frames[taken++], now);
-	send_impaired(q);
+	if (impairment_passes(imp))
+		return q->port->driver->tx_plain(q, frames, n);
+	while (taken < n && impairment_has_room(imp) && take(q, imp, &frames[taken], now))
+		taken++;
+	send_due(q, imp);
 	return taken;
+}
+
+static void send_impaired(struct port_queue *q)
+{
+	struct impairment *imp = __atomic_load_n(&q->impair, __ATOMIC_ACQUIRE);
+
+	if (imp && !impairment_is_empty(imp))
+		send_due(q, imp);
 }
 
 void send_pending(struct port_queue *q)
@@ -270,8 +294,7 @@ void send_pending(struct port_queue *q)
 	struct rte_mbuf *out[BURST];
 	uint16_t n, sent;
 
-	if (q->impair && !impairment_is_empty(q->impair))
-		send_impaired(q);
+	send_impaired(q);
 	if (!q->from_control)
 		return;
 	n = rte_ring_sc_dequeue_burst(q->from_control, (void **)out, BURST, NULL);

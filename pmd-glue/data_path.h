@@ -46,11 +46,17 @@ uint16_t tx_nowhere(struct port_queue *q, struct rte_mbuf **frames, uint16_t n);
 /* tx_burst with impairment. */
 uint16_t tx_impaired(struct port_queue *q, struct rte_mbuf **frames, uint16_t n);
 
+/* Were frames ever impaired? */
+static inline bool is_impaired(const struct port_queue *q)
+{
+	return __atomic_load_n(&q->impair, __ATOMIC_RELAXED) != NULL;
+}
+
 /* Is anything queued for send_pending() or on the loop? Reads lines that are nearly always
  * cached. */
 static inline bool has_pending(const struct port_queue *q)
 {
-	return q->impair || (q->from_control && !ring_empty(q->from_control)) ||
+	return is_impaired(q) || (q->from_control && !ring_empty(q->from_control)) ||
 	       !ring_empty(q->loop);
 }
 
@@ -139,7 +145,7 @@ static __rte_always_inline uint16_t tx_frames_plain(struct port_queue *q, struct
 static __rte_always_inline uint16_t tx_frames(struct port_queue *q, struct rte_mbuf **frames,
 					      uint16_t n, raw_burst *raw)
 {
-	if (unlikely(q->impair != NULL))
+	if (unlikely(is_impaired(q)))
 		return tx_impaired(q, frames, n);
 	return tx_frames_plain(q, frames, n, raw);
 }

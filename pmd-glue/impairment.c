@@ -21,9 +21,13 @@ struct held {
 };
 
 struct impairment {
-	uint64_t random;
+	/* Written by the control thread at any time, each by itself: impairment_set(). */
 	uint64_t loss, duplicate, reorder, corrupt; /* thresholds of a 64-bit draw */
-	uint64_t delay, jitter, hold;		    /* cycles */
+	uint64_t delay, jitter;			    /* cycles */
+	bool wanted;				    /* any of these */
+	/* The queue's. */
+	uint64_t random;
+	uint64_t hz, hold; /* cycles per second, cycles */
 	uint64_t last_due;
 	struct rte_mempool *pool;
 	uint64_t *count;
@@ -68,6 +72,32 @@ bool impairment_wanted(const struct port_impairment *c)
 	       c->jitter_us;
 }
 
+static void publish(uint64_t *word, uint64_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
+static uint64_t published(const uint64_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+void impairment_set(struct impairment *imp, const struct port_impairment *config)
+{
+	publish(&imp->loss, threshold(config->loss));
+	publish(&imp->duplicate, threshold(config->duplicate));
+	publish(&imp->reorder, threshold(config->reorder));
+	publish(&imp->corrupt, threshold(config->corrupt));
+	publish(&imp->delay, config->delay_us * imp->hz / 1000000);
+	publish(&imp->jitter, config->jitter_us * imp->hz / 1000000);
+	__atomic_store_n(&imp->wanted, impairment_wanted(config), __ATOMIC_RELAXED);
+}
+
+bool impairment_passes(const struct impairment *imp)
+{
+	return !__atomic_load_n(&imp->wanted, __ATOMIC_RELAXED) && impairment_is_empty(imp);
+}
+
 struct impairment *impairment_create(const struct port_impairment *config, unsigned int queue,
 				     struct rte_mempool *pool, uint64_t *counters, uint64_t hz)
 {
@@ -79,13 +109,9 @@ struct impairment *impairment_create(const struct port_impairment *config, unsig
 	imp->random = config->seed;
 	for (unsigned int i = 0; i < queue; i++)
 		imp->random = draw(imp);
-	imp->loss = threshold(config->loss);
-	imp->duplicate = threshold(config->duplicate);
-	imp->reorder = threshold(config->reorder);
-	imp->corrupt = threshold(config->corrupt);
-	imp->delay = config->delay_us * hz / 1000000;
-	imp->jitter = config->jitter_us * hz / 1000000;
+	imp->hz = hz;
 	imp->hold = IMPAIRMENT_HOLD_US * hz / 1000000;
+	impairment_set(imp, config);
 	imp->pool = pool;
 	imp->count = counters;
 	return imp;
@@ -116,10 +142,10 @@ static struct fate draw_fate(struct impairment *imp)
 {
 	struct fate f;
 
-	f.loss = draw(imp) < imp->loss;
-	f.duplicate = draw(imp) < imp->duplicate;
-	f.reorder = draw(imp) < imp->reorder;
-	f.corrupt = draw(imp) < imp->corrupt;
+	f.loss = draw(imp) < published(&imp->loss);
+	f.duplicate = draw(imp) < published(&imp->duplicate);
+	f.reorder = draw(imp) < published(&imp->reorder);
+	f.corrupt = draw(imp) < published(&imp->corrupt);
 	f.bit = draw(imp);
 	f.jitter = draw(imp);
 	f.span = draw(imp);
@@ -153,13 +179,14 @@ static struct rte_mbuf *corrupted(struct impairment *imp, struct rte_mbuf *m, ui
 /* To the end of the line of frames under delay; jitter stretches gaps but never reorders. */
 static void line_up(struct impairment *imp, struct rte_mbuf *m, uint64_t now, uint64_t jitter)
 {
-	uint64_t due = now + imp->delay + (imp->jitter ? jitter % (imp->jitter + 1) : 0);
+	const uint64_t delay = published(&imp->delay), most = published(&imp->jitter);
+	uint64_t due = now + delay + (most ? jitter % (most + 1) : 0);
 
 	if (due < imp->last_due)
 		due = imp->last_due;
 	imp->last_due = due;
 	imp->waiting[imp->tail++ % IMPAIRMENT_QUEUE] = (struct waiting){m, due};
-	if (imp->delay | imp->jitter)
+	if (delay | most)
 		count(imp, PORT_COUNTER_impaired_delayed);
 }
 

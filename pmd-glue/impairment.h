@@ -32,6 +32,10 @@ struct rte_mbuf;
 struct impairment *impairment_create(const struct port_impairment *config, unsigned int queue,
 				     struct rte_mempool *pool, uint64_t *count, uint64_t hz);
 
+/* Changes everything but the seed, whose random numbers go on. Applies to frames taken from now on;
+ * those that wait keep their time. Any one thread, while the lcore uses it. */
+void impairment_set(struct impairment *imp, const struct port_impairment *config);
+
 /* Frees it with all frames in it. NULL is allowed. */
 void impairment_destroy(struct impairment *imp);
 
@@ -52,5 +56,8 @@ void impairment_sent(struct impairment *imp, uint16_t n);
 
 /* Nothing queued or held back. */
 bool impairment_is_empty(const struct impairment *imp);
+
+/* Nothing is impaired any more, and nothing waits: frames need not go through it. */
+bool impairment_passes(const struct impairment *imp);
 
 #endif

@@ -74,6 +74,31 @@ static struct rte_ring *make_ring(const struct port *port, const char *what, uns
 			       RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 }
 
+/* As the configuration says. The queue's lcore may be using it. 0, -ENOMEM. */
+static int set_impairment(struct port *port, struct port_queue *q)
+{
+	const struct port_impairment *c = &port->config.impairment;
+	struct impairment *made;
+
+	if (q->impair)
+		impairment_set(q->impair, c);
+	if (q->impair || !impairment_wanted(c))
+		return 0;
+	made = impairment_create(c, q->id, port->packet_pool, q->count, rte_get_tsc_hz());
+	__atomic_store_n(&q->impair, made, __ATOMIC_RELEASE);
+	return made ? 0 : -ENOMEM;
+}
+
+int port_set_impairment(struct port *port, const struct port_impairment *impairment)
+{
+	int error = 0;
+
+	port->config.impairment = *impairment;
+	for (unsigned int i = 0; i < port->config.queues && !error; i++)
+		error = set_impairment(port, &port->queue[i]);
+	return error;
+}
+
 static int make_queue(struct port *port, uint16_t id)
 {
 	struct port_queue *q = &port->queue[id];
@@ -88,11 +113,7 @@ static int make_queue(struct port *port, uint16_t id)
 		q->from_control = make_ring(port, "from_control", id, CONTROL_RING_FRAMES);
 	if (!q->to_control || !q->loop || (id == 0 && !q->from_control))
 		return -ENOMEM;
-	if (!impairment_wanted(&port->config.impairment))
-		return 0;
-	q->impair = impairment_create(&port->config.impairment, id, port->packet_pool, q->count,
-				      rte_get_tsc_hz());
-	return q->impair ? 0 : -ENOMEM;
+	return set_impairment(port, q);
 }
 
 static void drain_and_free(struct rte_ring *ring)

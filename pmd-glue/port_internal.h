@@ -54,7 +54,7 @@ struct port_queue {
 	struct rte_ring *from_control;	    /* create; NULL but on queue 0 */
 	struct rte_ring *loop;		    /* create */
 	struct rte_ring *capture;	    /* control; NULL: no capture */
-	struct impairment *impair;	    /* create; NULL: none */
+	struct impairment *impair;	    /* control, atomic, once; NULL: none yet */
 	bool excluded;			    /* control, atomic: wants the poll_lock; memif only */
 	rte_spinlock_t poll_lock;	    /* memif only, see memif_gate.h */
 	uint64_t count[PORT_COUNTER_COUNT]; /* queue */

@@ -145,6 +145,13 @@ void port_destroy(struct port *port);
 /* What the HCA sends and receives through; valid until port_destroy. */
 struct link_port *port_link(struct port *port);
 
+/*
+ * Changes the faults of what is sent from now on, while the data path sends; of the seed only
+ * before the first of them. Packets that refer to their payload suffer none: see that none are made
+ * first. 0; -ENOMEM: not on all queues.
+ */
+int port_set_impairment(struct port *port, const struct port_impairment *impairment);
+
 /* Fills in a snapshot of the port. Never fails. */
 void port_info(struct port *port, struct port_info *info);
 

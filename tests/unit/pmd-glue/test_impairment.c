@@ -276,3 +276,41 @@ TEST(impairment__through_a_port)
 	assert_int_equal(port_counter(p.a, PORT_COUNTER_impaired_lost), LOST_OF_SEED_42);
 	close_pair(&p);
 }
+
+/* Sends a frame with these marks through p. Did it arrive? */
+static bool passes(struct pair *p, uint64_t marks)
+{
+	struct rte_mbuf *m = roce_v4(2, 1, 0), *got[4];
+	uint16_t n;
+
+	m->ol_flags |= marks;
+	assert_int_equal(send_one(p->a, m), 1);
+	n = receive(p->b, got, 4);
+	rte_pktmbuf_free_bulk(got, n);
+	return n == 1;
+}
+
+/* What refers to its payload has been made before the change: it suffers nothing. */
+TEST(impairment__set_while_the_port_sends)
+{
+	static const struct {
+		struct port_impairment impair;
+		bool plain, referring;
+	} rows[] = {
+		{{.seed = 1}, true, true},
+		{{.loss = 1, .seed = 1}, false, true},
+		{{.seed = 1}, true, true},
+		{{.delay_us = 1000000, .seed = 1}, false, true},
+		{{.corrupt = 1, .seed = 1}, false, true},
+	};
+	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
+	struct pair p = open_pair(&a, &b);
+
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(port_set_impairment(p.a, &rows[i].impair), 0);
+		assert_int_equal(passes(&p, 0), rows[i].plain);
+		assert_int_equal(passes(&p, PAYLOAD_REF), rows[i].referring);
+	}
+	assert_int_equal(port_counter(p.a, PORT_COUNTER_impaired_lost), 1);
+	close_pair(&p);
+}
