@@ -26,18 +26,21 @@ static void print_folded(FILE *out, const char *margin, const char *text)
 	fputc('\n', out);
 }
 
-/* The sentence, then unit and range in parentheses, if any. */
+/* The sentence, then unit and range in parentheses, if any, and whether a running daemon applies
+ * it. */
 static void setting_describe(const struct setting *s, char *text, size_t bytes)
 {
 	bool ranged = s->max > 0 && s->kind != KIND_PROBABILITY && s->kind != KIND_PERMISSIONS;
 
+	const char *change = s->runtime ? "; at run time" : "";
+
 	if (ranged && s->max == UINT64_MAX)
-		snprintf(text, bytes, "%s (from %" PRIu64 ")", s->doc, s->min);
+		snprintf(text, bytes, "%s (from %" PRIu64 "%s)", s->doc, s->min, change);
 	else if (ranged)
-		snprintf(text, bytes, "%s (%s%s%" PRIu64 "..%" PRIu64 ")", s->doc, s->unit,
-			 *s->unit ? ", " : "", s->min, s->max);
+		snprintf(text, bytes, "%s (%s%s%" PRIu64 "..%" PRIu64 "%s)", s->doc, s->unit,
+			 *s->unit ? ", " : "", s->min, s->max, change);
 	else
-		snprintf(text, bytes, "%s (%s)", s->doc, s->unit);
+		snprintf(text, bytes, "%s (%s%s)", s->doc, s->unit, change);
 }
 
 /* The value that a built-in HCA gives to a setting, or NULL. */

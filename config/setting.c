@@ -12,8 +12,10 @@
 #define STRUCT_DAEMON struct daemon_config
 #define STRUCT_HCA    struct hca_section
 
+enum { CHANGE_RESTART, CHANGE_RUNTIME }; /* the column */
+
 const struct setting settings[] = {
-#define SETTING(scope, key, kind, field, unit, def, min, max, doc)                                 \
+#define SETTING(scope, key, kind, field, unit, def, min, max, change, doc)                         \
 	{SCOPE_##scope,                                                                            \
 	 key,                                                                                      \
 	 KIND_##kind,                                                                              \
@@ -23,6 +25,7 @@ const struct setting settings[] = {
 	 def,                                                                                      \
 	 min,                                                                                      \
 	 max,                                                                                      \
+	 CHANGE_##change,                                                                          \
 	 doc},
 #include "settings.def"
 };

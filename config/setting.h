@@ -34,6 +34,7 @@ struct setting {
 	size_t bytes;  /* of the field */
 	const char *unit, *def;
 	uint64_t min, max;
+	bool runtime; /* can change while the daemon runs; then the field is its own alone */
 	const char *doc;
 };
 
@@ -62,6 +63,9 @@ const struct setting *setting_find(enum setting_scope scope, const char *key);
 /* Writes a value into its field; `base` is the struct of the scope. 0; -EINVAL with *why. */
 int setting_parse(const struct setting *s, const char *key, const char *value, void *base,
 		  struct reason *why);
+
+/* The value as text, such that setting_parse() gives the same; of settings lcore.*: all of them. */
+void setting_text(const struct setting *s, const void *base, char out[CONFIG_TEXT_BYTES]);
 
 /* Parsers of addresses. 0; -EINVAL with *why. */
 int parse_addresses(const char *value, struct port_config *port, struct reason *why);

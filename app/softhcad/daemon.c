@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/shares.h"
 #include "cm-thread/cm_thread.h"
+#include "change.h"
 #include "cm_start.h"
 #include "control/control.h"
 #include "daemon.h"
@@ -124,7 +125,7 @@ static void give_up_privileges(struct daemon *d)
 	int ret;
 
 	privileges_drop(&d->config);
-	if (d->no_sandbox)
+	if (d->options.no_sandbox)
 		return;
 	ret = sandbox_enter();
 	if (ret == -ENOTSUP)
@@ -240,7 +241,8 @@ static int take_turn(struct daemon *d)
 	return messages;
 }
 
-void daemon_run(struct daemon *d, const volatile int *stop_requested)
+void daemon_run(struct daemon *d, const volatile int *stop_requested,
+		volatile int *reload_requested)
 {
 	struct pollfd control = {.fd = control_fd(d->control), .events = POLLIN};
 	bool network = has_network(d);
@@ -250,6 +252,10 @@ void daemon_run(struct daemon *d, const volatile int *stop_requested)
 		__atomic_store_n(&d->turns, d->turns + 1, __ATOMIC_RELAXED);
 		poll(&control, 1, network || quick ? POLL_MS : POLL_QUIET_MS);
 		pthread_mutex_lock(&d->lock);
+		if (*reload_requested) {
+			*reload_requested = 0;
+			change_reload(d);
+		}
 		if (take_turn(d) > 0)
 			quick = QUICK_TURNS;
 		else if (quick)

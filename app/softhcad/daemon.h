@@ -11,13 +11,15 @@
 #include "config/config.h"
 #include "device.h"
 #include "lcores.h"
+#include "options.h"
 #include "pools.h"
 #include "runtime_folder.h"
 #include "watchdog.h"
 
 struct daemon {
-	struct config config;
-	bool no_sandbox;
+	struct options options;
+	struct config written; /* what applies, as somebody wrote it ... */
+	struct config config;  /* ... and checked: with all that follows from it */
 	struct runtime_folder runtime;
 	uint32_t memory_mib; /* reserved without hugepages; 0: hugepages are used */
 	struct lcores lcores;
@@ -51,8 +53,9 @@ void daemon_stop(struct daemon *d);
 enum { MEASURED_S = 5 };
 void daemon_measure(struct daemon *d);
 
-/* Serves the control socket, the ports and timers until a signal sets *stop_requested.
- */
-void daemon_run(struct daemon *d, const volatile int *stop_requested);
+/* Serves the control socket, the ports and timers until a signal sets *stop_requested; reads the
+ * configuration again when one sets *reload_requested, which it clears. */
+void daemon_run(struct daemon *d, const volatile int *stop_requested,
+		volatile int *reload_requested);
 
 #endif

@@ -81,7 +81,7 @@ static int make_hca(struct device *v, const struct port_info *info, const struct
 
 	hca_config_defaults(&c);
 	memcpy(c.name, s->name, sizeof(s->name));
-#define HCA_SETTING(key, kind, field, unit, def, min, max, doc) c.field = s->field;
+#define HCA_SETTING(key, kind, field, unit, def, min, max, change, doc) c.field = s->field;
 #include "hca/settings.def"
 	c.settings.icrc = s->settings.icrc; /* what config_check() derived */
 	c.settings.payload_refs = s->settings.payload_refs;
@@ -158,6 +158,21 @@ void device_destroy(struct device *v)
 	if (v->kick_fd >= 0)
 		close(v->kick_fd);
 	*v = (struct device){.kick_fd = -1};
+}
+
+/* Without references to payload before anything is impaired. */
+int device_change(struct device *v)
+{
+	const struct hca_section *s = v->section;
+	struct port_info info;
+	struct peer_list peers;
+
+	port_info(v->port, &info);
+	peers = list_peers(s, &info);
+	hca_change_settings(v->hca, &s->settings);
+	if (memcmp(&peers, hca_admitted(v->hca), sizeof(peers)) != 0)
+		hca_admit(v->hca, &peers, lcores_quiesce, v->lcores);
+	return port_set_impairment(v->port, &s->port.impairment);
 }
 
 uint64_t device_guid(const struct device *v)

@@ -28,6 +28,9 @@ int device_create(struct device *v, const struct hca_section *section, const str
 		  struct lcores *lcores);
 void device_destroy(struct device *v);
 
+/* Its section has changed: applies what a running daemon can. 0, -ENOMEM. */
+int device_change(struct device *v);
+
 /* Records the state of the link: only later changes are events. To be called when all devices exist
  * (one may be the other end of a ring), before clients are accepted. */
 void device_settle(struct device *v);

@@ -40,7 +40,7 @@ static int answer_resolve(void *ctx, const uint8_t dgid[16], uint8_t mac[6])
 {
 	struct device *v = ctx;
 
-	if (!ip_is_group(dgid) && !peer_is_admitted(&v->hca->config.admitted, dgid))
+	if (!ip_is_group(dgid) && !peer_is_admitted(hca_admitted(v->hca), dgid))
 		return -EACCES;
 	return port_resolve(v->port, dgid, mac);
 }

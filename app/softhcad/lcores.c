@@ -38,15 +38,24 @@ static int allocate_loops(struct lcores *l, const struct config_cpus *cpus)
 	return 0;
 }
 
-static int init_loop(struct lcores *l, unsigned i, const struct daemon_config *c)
+void lcores_set_idle(struct lcores *l, const struct daemon_config *c)
+{
+	for (unsigned i = 0; i < l->count; i++) {
+		struct lcore_loop *loop = &l->loops[i];
+
+		__atomic_store_n(&loop->adaptive, c->poll == CONFIG_POLL_ADAPTIVE,
+				 __ATOMIC_RELAXED);
+		__atomic_store_n(&loop->spin_ns, c->idle_spin_us * 1000ull, __ATOMIC_RELAXED);
+		__atomic_store_n(&loop->sleep_ns_max, c->idle_sleep_us * 1000ull, __ATOMIC_RELAXED);
+	}
+}
+
+static int init_loop(struct lcores *l, unsigned i)
 {
 	struct lcore_loop *loop = &l->loops[i];
 
 	loop->lcore = i + 1;
 	loop->thread = i;
-	loop->adaptive = c->poll == CONFIG_POLL_ADAPTIVE;
-	loop->spin_ns = c->idle_spin_us * 1000ull;
-	loop->sleep_ns_max = c->idle_sleep_us * 1000ull;
 	loop->clock = &l->clock;
 	loop->rcu = l->rcu;
 	loop->stop = &l->stop;
@@ -62,7 +71,8 @@ int lcores_create(struct lcores *l, const struct config_cpus *cpus, const struct
 	if (!ret)
 		ret = allocate_loops(l, cpus);
 	for (unsigned i = 0; i < l->count && !ret; i++)
-		ret = init_loop(l, i, c);
+		ret = init_loop(l, i);
+	lcores_set_idle(l, c);
 	if (ret)
 		LOG(ERR, "lcores: %s", strerror(-ret));
 	return ret;

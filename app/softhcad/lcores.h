@@ -25,6 +25,9 @@ struct lcores {
  * -errno, after which lcores_destroy() must still be called. */
 int lcores_create(struct lcores *l, const struct config_cpus *cpus, const struct daemon_config *c);
 
+/* What they do when idle, as configured: at any time. */
+void lcores_set_idle(struct lcores *l, const struct daemon_config *c);
+
 /* Launches the loops, which must have their stages. 0 or -errno, logged. */
 int lcores_launch(struct lcores *l);
 

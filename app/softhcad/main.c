@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* softhcad, the daemon: reads the configuration, starts everything, serves until SIGTERM or SIGINT,
- * stops everything. */
+ * stops everything. SIGHUP makes it read the configuration again. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -16,17 +16,37 @@
 #include "placement.h"
 #include "privileges.h"
 
-static volatile int stop_requested;
+static volatile int stop_requested, reload_requested;
 
 static void request_stop(int number)
 {
 	stop_requested = number;
 }
 
-/* A second signal kills the process, in case stopping hangs. */
+static void request_reload(int number)
+{
+	reload_requested = number;
+}
+
+/* Kept from all threads until the control thread serves: by then it ends only that one's wait. */
+static void mask_reload(int how)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(how, &set, NULL);
+}
+
+/* Before any other thread exists. A second signal to stop kills the process, in case stopping
+ * hangs. */
 static void catch_signals(void)
 {
-	struct sigaction action = {.sa_handler = request_stop, .sa_flags = (int)SA_RESETHAND};
+	struct sigaction action = {.sa_handler = request_reload};
+
+	mask_reload(SIG_BLOCK);
+	sigaction(SIGHUP, &action, NULL);
+	action = (struct sigaction){.sa_handler = request_stop, .sa_flags = (int)SA_RESETHAND};
 
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
@@ -61,7 +81,8 @@ static int daemon_serve(struct daemon *d, const struct config_cpus *cpus, uint64
 		return EXIT_CODE_FAILURE;
 	LOG(NOTICE, "ready after %u ms", (unsigned)(monotonic_ms() - started_ms));
 	notify_service("READY=1");
-	daemon_run(d, &stop_requested);
+	mask_reload(SIG_UNBLOCK);
+	daemon_run(d, &stop_requested, &reload_requested);
 	LOG(NOTICE, "stopping: %s", strsignal(stop_requested));
 	notify_service("STOPPING=1");
 	daemon_stop(d);
@@ -90,7 +111,8 @@ int main(int argc, char **argv)
 	uint64_t started_ms = monotonic_ms();
 	struct config_cpus cpus;
 
-	switch (options_read(argc, argv, &d.config, &d.no_sandbox)) {
+	catch_signals();
+	switch (options_read(argc, argv, &d.options, &d.written, &d.config)) {
 	case OPTIONS_DONE:
 		return EXIT_CODE_OK;
 	case OPTIONS_USAGE:
@@ -98,7 +120,6 @@ int main(int argc, char **argv)
 	case OPTIONS_RUN:
 		break;
 	}
-	catch_signals();
 	rte_openlog_stream(stderr);
 	/* EAL gets the same as an argument; this applies until then. */
 	rte_log_set_level(softhca_logtype, RTE_LOG_ERR + d.config.daemon.log_level);

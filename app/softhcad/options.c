@@ -5,8 +5,6 @@
 #include <string.h>
 #include "options.h"
 
-enum { SETS_MAX = 256 };
-
 enum {
 	OPTION_SET = 256,
 	OPTION_SOCKET,
@@ -27,14 +25,6 @@ static const struct option long_options[] = {
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, OPTION_VERSION},
 	{0},
-};
-
-/* The request of the command line. */
-struct request {
-	const char *file, *socket;
-	const char *set[SETS_MAX];
-	unsigned sets;
-	bool check, verbose, no_sandbox;
 };
 
 static void print_usage(FILE *out)
@@ -77,31 +67,31 @@ static enum options_outcome refuse_usage(const char *reason)
 	return OPTIONS_USAGE;
 }
 
-static enum options_outcome options_parse(int argc, char **argv, struct request *r)
+static enum options_outcome options_parse(int argc, char **argv, struct options *o)
 {
 	int option;
 
 	while ((option = getopt_long(argc, argv, "c:vh", long_options, NULL)) != -1) {
 		switch (option) {
 		case 'c':
-			r->file = optarg;
+			o->file = optarg;
 			break;
 		case OPTION_SET:
-			if (r->sets == SETS_MAX)
+			if (o->sets == OPTIONS_SETS_MAX)
 				return refuse_usage("too many --set");
-			r->set[r->sets++] = optarg;
+			o->set[o->sets++] = optarg;
 			break;
 		case OPTION_SOCKET:
-			r->socket = optarg;
+			o->socket = optarg;
 			break;
 		case OPTION_CHECK:
-			r->check = true;
+			o->check = true;
 			break;
 		case OPTION_NO_SANDBOX:
-			r->no_sandbox = true;
+			o->no_sandbox = true;
 			break;
 		case 'v':
-			r->verbose = true;
+			o->verbose = true;
 			break;
 		case OPTION_PRINT_CONFIG:
 			config_print(stdout);
@@ -119,41 +109,50 @@ static enum options_outcome options_parse(int argc, char **argv, struct request 
 	return optind < argc ? refuse_usage("unexpected argument") : OPTIONS_RUN;
 }
 
-static int read_config(const struct request *r, struct config *config, struct config_error *error)
+const char *options_origin(const struct options *o)
+{
+	return o->file ? o->file : "configuration";
+}
+
+int options_config(const struct options *o, struct config *written, struct config_error *error)
 {
 	char set_socket[PATHS_BYTES_MAX + 32];
 	int ret = 0;
 
-	if (r->file)
-		ret = config_read(config, r->file, error);
+	if (o->file)
+		ret = config_read(written, o->file, error);
 	else
-		config_defaults(config);
-	for (unsigned i = 0; i < r->sets && !ret; i++)
-		ret = config_set(config, r->set[i], error);
-	if (!ret && r->socket) {
-		snprintf(set_socket, sizeof(set_socket), "daemon.socket=%s", r->socket);
-		ret = config_set(config, set_socket, error);
+		config_defaults(written);
+	for (unsigned i = 0; i < o->sets && !ret; i++)
+		ret = config_set(written, o->set[i], error);
+	if (!ret && o->socket) {
+		snprintf(set_socket, sizeof(set_socket), "daemon.socket=%s", o->socket);
+		ret = config_set(written, set_socket, error);
 	}
-	if (r->verbose)
-		config->daemon.log_level = CONFIG_LOG_DEBUG;
-	return ret ? ret : config_check(config, r->file ? r->file : "configuration", error);
+	if (o->verbose)
+		written->daemon.log_level = CONFIG_LOG_DEBUG;
+	return ret;
 }
 
-enum options_outcome options_read(int argc, char **argv, struct config *config, bool *no_sandbox)
+enum options_outcome options_read(int argc, char **argv, struct options *o, struct config *written,
+				  struct config *config)
 {
-	struct request request = {.file = NULL};
 	struct config_error error;
-	enum options_outcome outcome = options_parse(argc, argv, &request);
+	enum options_outcome outcome = options_parse(argc, argv, o);
+	int ret;
 
 	if (outcome != OPTIONS_RUN)
 		return outcome;
-	if (read_config(&request, config, &error)) {
+	ret = options_config(o, written, &error);
+	*config = *written;
+	if (!ret)
+		ret = config_check(config, options_origin(o), &error);
+	if (ret) {
 		fprintf(stderr, "softhcad: %s\n", error.text);
 		return OPTIONS_USAGE;
 	}
-	*no_sandbox = request.no_sandbox;
-	if (request.check) {
-		printf("softhcad: %s: ok\n", request.file ? request.file : "configuration");
+	if (o->check) {
+		printf("softhcad: %s: ok\n", options_origin(o));
 		return OPTIONS_DONE;
 	}
 	return OPTIONS_RUN;

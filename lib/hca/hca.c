@@ -21,7 +21,7 @@ void hca_config_defaults(struct hca_config *c)
 		.name = "hca0",
 		.socket = SOCKET_ID_ANY,
 		.settings.icrc = ICRC_ALWAYS,
-#define HCA_SETTING(key, kind, field, unit, def, min, max, doc) .field = def,
+#define HCA_SETTING(key, kind, field, unit, def, min, max, change, doc) .field = def,
 #include "hca/settings.def"
 	};
 }
@@ -98,7 +98,7 @@ static int engine_create(struct hca *h, unsigned index)
 	e->link = h->config.link;
 	e->gids = h->config.gids;
 	e->gid_count = h->config.gid_count;
-	e->admitted = &h->config.admitted;
+	e->admitted = &h->admitted[0];
 	e->multicast = &h->multicast;
 	e->events = h->events;
 	for (unsigned i = 0; i < WAKE_COUNT; i++)
@@ -196,6 +196,7 @@ int hca_create(const struct hca_config *config, struct hca **out)
 	if (!h)
 		return -ENOMEM;
 	h->config = *config;
+	h->admitted[0] = config->admitted;
 	node_prefer(config->socket);
 	h->engines = rte_zmalloc_socket("engines", config->engines * sizeof(struct engine),
 					RTE_CACHE_LINE_SIZE, config->socket);
@@ -213,6 +214,34 @@ int hca_create(const struct hca_config *config, struct hca **out)
 	}
 	*out = h;
 	return 0;
+}
+
+static void engine_change_settings(struct engine *e, const struct hca_config *c)
+{
+#define RESTART(field)
+#define RUNTIME(field)							__atomic_store_n(&e->field, c->field, __ATOMIC_RELAXED);
+#define HCA_SETTING(key, kind, field, unit, def, min, max, change, doc) change(field)
+#include "hca/settings.def"
+	RUNTIME(settings.payload_refs)
+#undef RESTART
+#undef RUNTIME
+}
+
+void hca_change_settings(struct hca *h, const struct engine_settings *s)
+{
+	h->config.settings = *s;
+	for (unsigned i = 0; i < h->config.engines; i++)
+		engine_change_settings(&h->engines[i], &h->config);
+}
+
+/* The list that applied before is overwritten by the next change, when nobody reads it any more. */
+void hca_admit(struct hca *h, const struct peer_list *peers, void (*quiesce)(void *ctx), void *ctx)
+{
+	h->admitted_at ^= 1;
+	h->admitted[h->admitted_at] = *peers;
+	for (unsigned i = 0; i < h->config.engines; i++)
+		__atomic_store_n(&h->engines[i].admitted, hca_admitted(h), __ATOMIC_RELEASE);
+	quiesce(ctx);
 }
 
 void hca_destroy(struct hca *h)

@@ -22,7 +22,8 @@ enum {
 	CONFIG_CPU_MAX = 1023,	  /* highest CPU number that can be named */
 	CONFIG_CPU_AUTO = -1,	  /* no CPU named: the daemon places the stage */
 	CONFIG_ERROR_BYTES = 512,
-	CONFIG_LINES_MAX = 64, /* settings of a section whose line is remembered */
+	CONFIG_TEXT_BYTES = 1280, /* a value as text: the placements of all stages */
+	CONFIG_LINES_MAX = 64,	  /* settings of a section whose line is remembered */
 };
 
 /* Values of daemon_config.hugepages_mib that are not a size. */
@@ -121,6 +122,35 @@ int config_set(struct config *c, const char *assignment, struct config_error *er
  * such as the file's name. 0; -EINVAL with *error.
  */
 int config_check(struct config *c, const char *origin, struct config_error *error);
+
+/* What distinguishes two configurations: a setting; or an HCA, whose key is then NULL. */
+struct config_change {
+	const char *section, *key;
+	bool runtime; /* a running daemon can apply it */
+	char before[CONFIG_TEXT_BYTES], after[CONFIG_TEXT_BYTES]; /* of an HCA: "", and how */
+};
+typedef void config_change_fn(void *ctx, const struct config_change *change);
+
+/*
+ * Calls fn (NULL: none) for everything in which *asked differs from *now, and copies to *now what a
+ * running daemon can apply. Both unchecked, or both checked. Returns the number of differences.
+ */
+unsigned config_merge(struct config *now, const struct config *asked, config_change_fn *fn,
+		      void *ctx);
+
+/* Copies to a running configuration what a daemon can apply of one with the same HCAs, and what
+ * config_check() derived from that. */
+void config_adopt(struct config *running, const struct config *checked);
+
+/* One setting of a configuration, for people. */
+struct config_value {
+	const char *section, *key, *doc;
+	bool runtime;
+	char text[CONFIG_TEXT_BYTES];
+};
+unsigned config_setting_count(const struct config *c);
+/* The index-th one, from 0. 0; -ENOENT. */
+int config_setting(const struct config *c, unsigned index, struct config_value *out);
 
 /* Prints the built-in configuration as a commented file. */
 void config_print(FILE *out);

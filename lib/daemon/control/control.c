@@ -241,6 +241,11 @@ int control_create(const struct control_config *config, struct control **out)
 	return 0;
 }
 
+void control_set_hello_timeout(struct control *c, unsigned int ms)
+{
+	c->config.hello_timeout_ms = ms;
+}
+
 /* ---- clients ---- */
 
 int control_adopt(struct control *c, int fd)

@@ -137,6 +137,7 @@ static void sleep_once(struct lcore_loop *l)
 {
 	struct timespec timeout = {.tv_nsec = (long)l->sleep_ns};
 	struct epoll_event events[HCA_MAX + 1];
+	uint64_t most_ns;
 
 	__atomic_store_n(&l->sleeps, l->sleeps + 1, __ATOMIC_RELAXED);
 	/* A wake-up since the announcement has cleared `asleep` and written wake_fd: this returns
@@ -145,7 +146,8 @@ static void sleep_once(struct lcore_loop *l)
 	epoll_pwait2(l->epoll_fd, events, HCA_MAX + 1, &timeout, NULL);
 	__atomic_store_n(&l->asleep, 1, __ATOMIC_RELAXED);
 	parking_fence();
-	l->sleep_ns = RTE_MIN(2 * l->sleep_ns, l->sleep_ns_max);
+	most_ns = __atomic_load_n(&l->sleep_ns_max, __ATOMIC_RELAXED);
+	l->sleep_ns = RTE_MIN(2 * l->sleep_ns, most_ns);
 }
 
 static enum dbp_crowd crowd(const struct lcore_loop *l)
@@ -184,12 +186,14 @@ static bool contended(struct lcore_loop *l)
  */
 static void idle(struct lcore_loop *l)
 {
-	enum dbp_crowd who = l->adaptive ? crowd(l) : CROWD_NONE;
+	const bool adaptive = __atomic_load_n(&l->adaptive, __ATOMIC_RELAXED);
+	const uint64_t spin_ns = __atomic_load_n(&l->spin_ns, __ATOMIC_RELAXED);
+	enum dbp_crowd who = adaptive ? crowd(l) : CROWD_NONE;
 
 	if (!l->idle_since_ns)
 		l->idle_since_ns = l->now_ns;
-	if (!l->adaptive ||
-	    (l->now_ns - l->idle_since_ns < l->spin_ns && !(who == CROWD_SPINS && contended(l)))) {
+	if (!adaptive ||
+	    (l->now_ns - l->idle_since_ns < spin_ns && !(who == CROWD_SPINS && contended(l)))) {
 		if (who == CROWD_YIELDS)
 			sched_yield();
 		else

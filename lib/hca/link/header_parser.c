@@ -56,15 +56,16 @@ static bool icrc_wrong(const struct rte_mbuf *m, const struct wire_frame *f)
 /* Who may send datagrams is configured: they come from anywhere. */
 static bool sender_admitted(const struct engine *e, const struct wire_frame *f)
 {
+	const struct peer_list *listed = __atomic_load_n(&e->admitted, __ATOMIC_ACQUIRE);
 	uint8_t ip[16];
 
-	if (likely(e->admitted->count == 0))
+	if (likely(listed->count == 0))
 		return true;
 	if (f->is_ipv6)
 		memcpy(ip, f->src_ip, sizeof(ip));
 	else
 		ip_map_v4(f->src_ip, ip);
-	return peer_is_admitted(e->admitted, ip);
+	return peer_is_admitted(listed, ip);
 }
 
 static bool from_peer(const struct qp *q, const struct wire_frame *f)

@@ -535,7 +535,7 @@ static uint32_t visit_starved(struct engine *e, unsigned *room, uint32_t left)
 		rtc_release(e, q);
 		return 0;
 	}
-	return visit_qp(e, q, room, e->settings.quantum_bytes, left);
+	return visit_qp(e, q, room, engine_setting(e, quantum_bytes), left);
 }
 
 /*
@@ -546,13 +546,13 @@ unsigned rtc_poll(struct engine *e)
 {
 	struct rtc *t = e->rtc;
 	unsigned room = channel_room(&e->channel[CHANNEL_RTC_RPG]), before = room, visits = 0, n;
-	uint32_t left = e->settings.quantum_bytes, turn;
+	uint32_t left = engine_setting(e, quantum_bytes), turn;
 	struct qp *q;
 
 	take_wakes(e);
 	n = take_requests(e);
 	while (room && left && visits++ < BURST && (q = qp_list_take(&t->active))) {
-		turn = t->turn_left ? t->turn_left : e->settings.quantum_bytes;
+		turn = t->turn_left ? t->turn_left : engine_setting(e, quantum_bytes);
 		t->turn_left = 0;
 		if (unlikely(qp_closing(q)))
 			rtc_release(e, q);

@@ -132,7 +132,7 @@ static void choose_ackreq(struct visit *v, struct packet *p)
 {
 	uint32_t since = ++v->q->rtc.since_ack;
 
-	p->headers.ackreq = since >= v->e->settings.ack_interval;
+	p->headers.ackreq = since >= engine_setting(v->e, ack_interval);
 	if (p->headers.ackreq)
 		v->q->rtc.since_ack = 0;
 }
@@ -165,7 +165,7 @@ static inline bool crc_with_copy(const struct visit *v, uint32_t bytes)
  */
 static inline bool may_refer(const struct visit *v, uint32_t bytes)
 {
-	return bytes >= PAYLOAD_REF_BYTES_MIN && v->e->settings.payload_refs &&
+	return bytes >= PAYLOAD_REF_BYTES_MIN && engine_setting(v->e, payload_refs) &&
 	       v->q->service == SERVICE_RC;
 }
 

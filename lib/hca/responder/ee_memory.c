@@ -43,7 +43,7 @@ enum ee_state step_entry_fetch(struct ee_work *w)
 
 static inline bool is_long(const struct ee_work *w, uint64_t message_bytes)
 {
-	uint32_t limit = w->e->settings.nt_copy_bytes;
+	uint32_t limit = engine_setting(w->e, nt_copy_bytes);
 
 	return unlikely(limit && message_bytes >= limit);
 }

@@ -190,7 +190,7 @@ static enum v2p_state copy_read(struct engine *e, const struct qp *qp, const str
 static inline bool refer_read(struct engine *e, const struct qp *qp, const struct answer *a,
 			      uint8_t *dst, uint32_t bytes)
 {
-	if (bytes < PAYLOAD_REF_BYTES_MIN || !e->settings.payload_refs ||
+	if (bytes < PAYLOAD_REF_BYTES_MIN || !engine_setting(e, payload_refs) ||
 	    !payload_ref_make(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd, a->rkey,
 			      a->va + a->done_bytes, bytes, ACCESS_REMOTE_READ, NULL, dst))
 		return false;
@@ -302,7 +302,7 @@ static void serve_head(struct engine *e, struct resp_pkt_gen *p, struct counters
 static void end_turn(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
 {
 	qp_list_take(&p->active);
-	p->quantum_left = e->settings.quantum_bytes;
+	p->quantum_left = engine_setting(e, quantum_bytes);
 	if (qp->respg.head)
 		qp_list_add(&p->active, qp);
 }
@@ -415,7 +415,7 @@ int respg_create(struct engine *e)
 	if (!p)
 		return -ENOMEM;
 	qp_list_init(&p->active, e->qps, offsetof(struct qp, respg.active));
-	p->quantum_left = e->settings.quantum_bytes;
+	p->quantum_left = engine_setting(e, quantum_bytes);
 	e->respg = p;
 	return 0;
 }

@@ -165,7 +165,7 @@ TEST(hp_poll__icrc_of_long_payloads_later)
 
 static void admit(const struct wire_path *path, uint8_t bits)
 {
-	struct peer_list *l = &fx->h->config.admitted;
+	struct peer_list *l = &fx->h->admitted[0];
 
 	memcpy(l->prefix[l->count].ip, path->src_ip, 16);
 	l->prefix[l->count++].bits = bits;

@@ -39,8 +39,7 @@ struct hca_config {
 	struct wire_path
 		gids[GID_TABLE_MAX]; /* by GID index: source MAC, source IP, VLAN of that address */
 	unsigned gid_count;
-	struct peer_list
-		admitted; /* who may send datagrams; connections are the caller's to refuse */
+	struct peer_list admitted; /* as hca_admit() */
 };
 
 struct hca {
@@ -54,6 +53,8 @@ struct hca {
 	struct rte_mempool *events;
 	struct engine *engines;	  /* config.engines of them */
 	struct counters counters; /* of the control thread */
+	struct peer_list admitted[2];
+	unsigned admitted_at; /* which of these applies; control thread */
 };
 
 /* Fills *c with the defaults of hca/settings.def; pools, link and addresses remain to be given. */
@@ -70,6 +71,20 @@ void hca_destroy(struct hca *h);
  * be called before the lcore polls; unless it is, each stage may run on another one.
  */
 void hca_on_one_lcore(struct hca *h, bool frames_too);
+
+/* Applies those of the settings that can change while lcores run (RUNTIME in hca/settings.def), and
+ * payload_refs; the others are as before. Every module sees them from its next poll on. Control
+ * thread. */
+void hca_change_settings(struct hca *h, const struct engine_settings *s);
+
+/* Who may send datagrams from now on; connections are the caller's to refuse. `quiesce(ctx)` waits
+ * until each lcore has begun another round. Control thread. */
+void hca_admit(struct hca *h, const struct peer_list *peers, void (*quiesce)(void *ctx), void *ctx);
+/* As set. Control thread. */
+static inline const struct peer_list *hca_admitted(const struct hca *h)
+{
+	return &h->admitted[h->admitted_at];
+}
 
 /* Polls one stage of one engine once; e->now_ns has been set. Returns elements handled. */
 unsigned hca_poll_stage(struct engine *e, enum stage_id stage);

@@ -98,6 +98,9 @@ int control_fd(const struct control *c);
  * -ENOMEM: fd stays the caller's. */
 int control_adopt(struct control *c, int fd);
 
+/* The same as control_config.hello_timeout_ms, from now on. */
+void control_set_hello_timeout(struct control *c, unsigned int ms);
+
 /* Notifies all clients that the link of a device's port has changed. */
 void control_port_changed(struct control *c, unsigned int device, bool up);
 

@@ -26,11 +26,11 @@ struct placed_stage {
 };
 
 struct lcore_loop {
-	unsigned cpu;	 /* where it runs */
-	unsigned lcore;	 /* the EAL's number of it */
-	unsigned thread; /* number in rcu */
-	bool adaptive;
-	uint64_t spin_ns, sleep_ns_max;
+	unsigned cpu;			/* where it runs */
+	unsigned lcore;			/* the EAL's number of it */
+	unsigned thread;		/* number in rcu */
+	bool adaptive;			/* these three: atomic, may change at any time */
+	uint64_t spin_ns, sleep_ns_max; /* ... */
 	const struct clock *clock;
 	struct rte_rcu_qsbr *rcu;
 	const uint32_t *stop; /* atomic: not 0 ends the loop */

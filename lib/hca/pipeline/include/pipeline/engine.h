@@ -55,6 +55,9 @@ struct engine_settings {
 	bool payload_refs; /* with ICRC_NEVER: packets may refer to their payload */
 };
 
+/* A setting that may change while lcores run: read once where it is used. */
+#define engine_setting(e, name) __atomic_load_n(&(e)->settings.name, __ATOMIC_RELAXED)
+
 /* Counters and state of a stage instance. One writer: the lcore that runs it. */
 struct stage {
 	struct counters counters;
@@ -94,7 +97,7 @@ struct engine {
 	const struct wire_path *gids; /* the port's addresses by GID index: source MAC and IP, VLAN;
 					 gid_count of them */
 	unsigned gid_count;
-	const struct peer_list *admitted; /* who may send datagrams */
+	const struct peer_list *admitted; /* who may send datagrams; atomic, hca_admit() */
 	const struct multicast_table *multicast;
 	struct rte_mempool *clones;	 /* for references to frames; may be `packets` */
 	struct rte_mempool *packets;	 /* data room PACKET_ROOM_BYTES */

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See change.h. What differs is config_merge()'s to find; here it is logged and applied. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include "base/log.h"
+#include "base/shares.h"
+#include "change.h"
+#include "control/control.h"
+#include "daemon.h"
+#include "notify.h"
+
+enum { STATUS_BYTES = CONFIG_ERROR_BYTES + 64 };
+
+/* Applies the running configuration, all that can change of it: most of it is as before. */
+static void apply(struct daemon *d)
+{
+	const struct daemon_config *c = &d->config.daemon;
+
+	rte_log_set_level(softhca_logtype, RTE_LOG_ERR + c->log_level);
+	lcores_set_idle(&d->lcores, c);
+	shares_set_user_part(d->shares, c->user_share);
+	shares_set_total(d->shares, SHARE_connections, 0, c->connections);
+	control_set_hello_timeout(d->control, c->hello_timeout_s * 1000);
+	for (unsigned i = 0; i < d->device_count; i++) {
+		int ret = device_change(&d->devices[i]);
+
+		if (ret)
+			LOG(ERR, "hca %s: not impaired on all queues: %s",
+			    d->devices[i].section->name, strerror(-ret));
+	}
+}
+
+static const char *or_nothing(const char *text)
+{
+	return text[0] ? text : "nothing";
+}
+
+/* ctx: who asked for it */
+static void log_change(void *ctx, const struct config_change *c)
+{
+	const char *who = ctx, *before = or_nothing(c->before), *after = or_nothing(c->after);
+
+	if (!c->key)
+		LOG(WARNING, "%s: hca %s was %s: needs a restart", who, c->section, after);
+	else if (c->runtime)
+		LOG(NOTICE, "%s: %s.%s: %s -> %s, applied", who, c->section, c->key, before, after);
+	else
+		LOG(WARNING, "%s: %s.%s: %s -> %s: needs a restart", who, c->section, c->key,
+		    before, after);
+}
+
+/*
+ * Makes *asked, which is not checked yet, the configuration as far as possible. It must be right as a
+ * whole, and what can be applied of it must be right with what cannot. Returns the number of
+ * differences; -EINVAL with *error.
+ */
+static int change(struct daemon *d, const struct config *asked, const char *who,
+		  struct config_error *error)
+{
+	static struct config checked; /* too large for a stack; one thread */
+	int ret;
+
+	checked = *asked;
+	ret = config_check(&checked, options_origin(&d->options), error);
+	if (ret)
+		return ret;
+	checked = d->written;
+	config_merge(&checked, asked, NULL, NULL);
+	ret = config_check(&checked, options_origin(&d->options), error);
+	if (ret)
+		return ret;
+	ret = (int)config_merge(&d->written, asked, log_change, (void *)(uintptr_t)who);
+	config_adopt(&d->config, &checked);
+	apply(d);
+	return ret;
+}
+
+static void notify_reloading(void)
+{
+	struct timespec now;
+	char state[64];
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+		 (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);
+	notify_service(state);
+}
+
+void change_reload(struct daemon *d)
+{
+	static struct config asked;
+	struct config_error error;
+	char state[STATUS_BYTES];
+	int ret;
+
+	notify_reloading();
+	ret = options_config(&d->options, &asked, &error);
+	if (!ret)
+		ret = change(d, &asked, "reload", &error);
+	if (ret < 0)
+		LOG(ERR, "reload: nothing has changed: %s", error.text);
+	else
+		LOG(NOTICE, "reload: %d difference%s", ret, ret == 1 ? "" : "s");
+	snprintf(state, sizeof(state), "READY=1\nSTATUS=%s%s",
+		 ret < 0 ? "Not reloaded: " : "Running", ret < 0 ? error.text : "");
+	notify_service(state);
+}

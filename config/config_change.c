@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What distinguishes two configurations, setting by setting, and which of it a running daemon can
+ * apply. Pure. */
+#include <errno.h>
+#include <string.h>
+#include "setting.h"
+
+/* A comparison of two configurations. */
+struct merge {
+	config_change_fn *tell;
+	void *ctx;
+	unsigned changes;
+};
+
+static void tell(struct merge *m, const struct config_change *c)
+{
+	m->changes++;
+	if (m->tell)
+		m->tell(m->ctx, c);
+}
+
+/* Settings of one section. Those that can change while the daemon runs are copied. */
+static void merge_section(struct merge *m, enum setting_scope scope, const char *name, void *now,
+			  const void *asked)
+{
+	for (unsigned i = 0; i < setting_count; i++) {
+		const struct setting *s = &settings[i];
+		struct config_change c = {.section = name, .key = s->key, .runtime = s->runtime};
+
+		if (s->scope != scope)
+			continue;
+		setting_text(s, now, c.before);
+		setting_text(s, asked, c.after);
+		if (strcmp(c.before, c.after) == 0)
+			continue;
+		if (s->runtime)
+			memcpy((char *)now + s->offset, (const char *)asked + s->offset, s->bytes);
+		tell(m, &c);
+	}
+}
+
+static struct hca_section *find_const(const struct config *c, const char *name)
+{
+	return config_find_hca((struct config *)(uintptr_t)c, name);
+}
+
+/* HCAs of `some` that `others` do not have. */
+static void tell_missing(struct merge *m, const struct config *some, const struct config *others,
+			 const char *what)
+{
+	for (unsigned i = 0; i < some->hcas; i++) {
+		struct config_change c = {.section = some->hca[i].name};
+
+		strcpy(c.after, what);
+		if (!find_const(others, some->hca[i].name))
+			tell(m, &c);
+	}
+}
+
+unsigned config_merge(struct config *now, const struct config *asked, config_change_fn *fn,
+		      void *ctx)
+{
+	struct merge m = {.tell = fn, .ctx = ctx};
+
+	merge_section(&m, SCOPE_DAEMON, "daemon", &now->daemon, &asked->daemon);
+	for (unsigned i = 0; i < now->hcas; i++) {
+		const struct hca_section *other = find_const(asked, now->hca[i].name);
+
+		if (other)
+			merge_section(&m, SCOPE_HCA, now->hca[i].name, &now->hca[i], other);
+	}
+	tell_missing(&m, asked, now, "added");
+	tell_missing(&m, now, asked, "removed");
+	return m.changes;
+}
+
+void config_adopt(struct config *running, const struct config *checked)
+{
+	config_merge(running, checked, NULL, NULL);
+	for (unsigned i = 0; i < running->hcas; i++)
+		running->hca[i].settings.payload_refs = checked->hca[i].settings.payload_refs;
+}
+
+unsigned config_setting_count(const struct config *c)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < setting_count; i++)
+		n += settings[i].scope == SCOPE_DAEMON ? 1 : c->hcas;
+	return n;
+}
+
+/* The number of rows of a scope, which *index is not among; else *found is the row. */
+static bool row_at(enum setting_scope scope, unsigned *index, const struct setting **found)
+{
+	for (unsigned i = 0; i < setting_count; i++) {
+		if (settings[i].scope != scope)
+			continue;
+		*found = &settings[i];
+		if ((*index)-- == 0)
+			return true;
+	}
+	return false;
+}
+
+int config_setting(const struct config *c, unsigned index, struct config_value *out)
+{
+	const struct setting *s;
+	const void *base = &c->daemon;
+	unsigned hca = 0;
+
+	out->section = "daemon";
+	if (!row_at(SCOPE_DAEMON, &index, &s)) {
+		while (hca < c->hcas && !row_at(SCOPE_HCA, &index, &s))
+			hca++;
+		if (hca == c->hcas)
+			return -ENOENT;
+		base = &c->hca[hca];
+		out->section = c->hca[hca].name;
+	}
+	out->key = s->key;
+	out->runtime = s->runtime;
+	out->doc = s->doc;
+	setting_text(s, base, out->text);
+	return 0;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Values as text, as a file could have them: what setting_parse() reads, backwards. Pure. */
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/ip.h"
+#include "setting.h"
+
+/* A text being written; what does not fit is left out. */
+struct text {
+	char *at;
+	size_t room; /* with the terminator; never 0 */
+};
+
+static void put(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void put(struct text *t, const char *format, ...)
+{
+	va_list arguments;
+	size_t n;
+
+	va_start(arguments, format);
+	n = (size_t)vsnprintf(t->at, t->room, format, arguments);
+	va_end(arguments);
+	if (n >= t->room)
+		n = t->room - 1;
+	t->at += n;
+	t->room -= n;
+}
+
+/* All machines that DPDK and our formats support are little-endian. */
+static uint64_t number_at(const struct setting *s, const void *field)
+{
+	uint64_t number = 0;
+
+	memcpy(&number, field, s->bytes);
+	return number;
+}
+
+/* With as few digits as give the same number again. */
+static void put_probability(struct text *t, double p)
+{
+	char digits[32];
+	int precision = 1;
+
+	do
+		snprintf(digits, sizeof(digits), "%.*g", precision, p);
+	while (strtod(digits, NULL) != p && ++precision <= 17);
+	put(t, "%s", digits);
+}
+
+static void put_choice(struct text *t, const struct setting *s, uint64_t number)
+{
+	const char *word = s->unit;
+
+	while (number-- && word)
+		word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL;
+	if (word)
+		put(t, "%.*s", (int)strcspn(word, "|"), word);
+}
+
+static void put_hugepages(struct text *t, uint32_t mib)
+{
+	if (mib == CONFIG_HUGEPAGES_AUTO || mib == CONFIG_HUGEPAGES_OFF)
+		put(t, "%s", mib == CONFIG_HUGEPAGES_AUTO ? "auto" : "off");
+	else
+		put(t, "%" PRIu32, mib);
+}
+
+static void put_cpus(struct text *t, const struct config_cpus *cpus)
+{
+	for (unsigned i = 0; i < cpus->count; i++)
+		put(t, "%s%u", i ? "," : "", cpus->cpu[i]);
+}
+
+static void put_ip(struct text *t, const uint8_t ip[16])
+{
+	const bool v4 = ip_is_v4_mapped(ip);
+	char name[INET6_ADDRSTRLEN];
+
+	put(t, "%s",
+	    inet_ntop(v4 ? AF_INET : AF_INET6, ip + (v4 ? IP_V4_AT : 0), name, sizeof(name)));
+}
+
+static void put_addresses(struct text *t, const struct port_config *port)
+{
+	for (unsigned i = 0; i < port->n_addresses; i++) {
+		put(t, "%s", i ? ", " : "");
+		put_ip(t, port->address[i].ip);
+		put(t, "/%u", port->address[i].prefix_len);
+	}
+}
+
+static void put_gateways(struct text *t, const struct port_config *port)
+{
+	if (port->has_gateway_v4)
+		put_ip(t, port->gateway_v4);
+	put(t, "%s", port->has_gateway_v4 && port->has_gateway_v6 ? ", " : "");
+	if (port->has_gateway_v6)
+		put_ip(t, port->gateway_v6);
+}
+
+/* Of a prefix shorter than that of all IPv4 addresses, the address says which version it is. */
+static void put_peers(struct text *t, const struct peer_list *peers)
+{
+	for (unsigned i = 0; i < peers->count; i++) {
+		const uint8_t *ip = peers->prefix[i].ip;
+		const unsigned bits = peers->prefix[i].bits;
+
+		put(t, "%s", i ? ", " : "");
+		put_ip(t, ip);
+		if (bits < 128)
+			put(t, "/%u", ip_is_v4_mapped(ip) ? bits - 8 * IP_V4_AT : bits);
+	}
+}
+
+static void put_mac(struct text *t, const uint8_t mac[6])
+{
+	static const uint8_t none[6];
+
+	if (memcmp(mac, none, 6) != 0)
+		put(t, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
+		    mac[5]);
+}
+
+/* All that were set: those of one engine, and of all (the last row). */
+static void put_placements(struct text *t, const struct hca_section *h)
+{
+	const char *comma = "";
+
+	for (unsigned e = 0; e <= ENGINES_MAX; e++) {
+		for (unsigned s = 0; s < STAGE_COUNT; s++) {
+			if (h->cpu[e][s] == CONFIG_CPU_AUTO)
+				continue;
+			put(t, "%s%s", comma, stage_infos[s].name);
+			if (e < ENGINES_MAX)
+				put(t, ".%u", e);
+			put(t, " = %d", h->cpu[e][s]);
+			comma = ", ";
+		}
+	}
+}
+
+void setting_text(const struct setting *s, const void *base, char out[CONFIG_TEXT_BYTES])
+{
+	const void *field = (const char *)base + s->offset;
+	struct text t = {out, CONFIG_TEXT_BYTES};
+	const char *string = field;
+
+	*out = '\0';
+	switch (s->kind) {
+	case KIND_UINT:
+	case KIND_POWER2:
+		put(&t, "%" PRIu64, number_at(s, field));
+		break;
+	case KIND_BOOL:
+		put(&t, "%s", *(const bool *)field ? "yes" : "no");
+		break;
+	case KIND_PROBABILITY:
+		put_probability(&t, *(const double *)field);
+		break;
+	case KIND_CHOICE:
+		put_choice(&t, s, number_at(s, field));
+		break;
+	case KIND_STRING:
+	case KIND_PATH:
+	case KIND_NAME:
+		put(&t, "%s", string);
+		break;
+	case KIND_PERMISSIONS:
+		if (*(const uint32_t *)field)
+			put(&t, "0%o", *(const uint32_t *)field);
+		break;
+	case KIND_HUGEPAGES:
+		put_hugepages(&t, *(const uint32_t *)field);
+		break;
+	case KIND_CPUS:
+		put_cpus(&t, field);
+		break;
+	case KIND_ADDRESSES:
+		put_addresses(&t, field);
+		break;
+	case KIND_GATEWAYS:
+		put_gateways(&t, field);
+		break;
+	case KIND_PEERS:
+		put_peers(&t, field);
+		break;
+	case KIND_MAC:
+		put_mac(&t, field);
+		break;
+	case KIND_STAGES:
+		if (*(const int16_t *)field == CONFIG_CPU_AUTO)
+			put(&t, "auto");
+		else
+			put(&t, "all on lcore %d", *(const int16_t *)field);
+		break;
+	case KIND_PLACEMENT:
+		put_placements(&t, base);
+		break;
+	}
+}

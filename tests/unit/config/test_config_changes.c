@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Values as text, and what distinguishes two configurations. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+#include "setting.h"
+
+enum { SETS_MAX = 8, SEEN_BYTES = 1024 };
+
+static void configure(struct config *c, const char *const set[SETS_MAX])
+{
+	struct config_error error;
+
+	config_defaults(c);
+	for (unsigned k = 0; k < SETS_MAX && set[k]; k++)
+		assert_int_equal(config_set(c, set[k], &error), 0);
+}
+
+/* The text of a value is as written, or what it means; and read again it gives the same text. */
+TEST(text__of_each_kind)
+{
+	static const struct {
+		const char *key, *value, *text; /* NULL: as written */
+	} rows[] = {
+		{"qps", "128", NULL},
+		{"seed", "18446744073709551615", NULL},
+		{"e2e_credits", "no", NULL},
+		{"loss", "0.1", NULL},
+		{"loss", "0.000", "0"},
+		{"loss", "0.3333333333333333", NULL},
+		{"port", "af_packet", NULL},
+		{"port", "pci", NULL},
+		{"device", "/run/a b", NULL},
+		{"peer", "", NULL},
+		{"address", " 10.0.0.7/8 ,fd00:0:0::7/64", "10.0.0.7/8, fd00::7/64"},
+		{"gateway", "fd00::1,10.0.0.1", "10.0.0.1, fd00::1"},
+		{"gateway", "", NULL},
+		{"admit", "10.0.0.7/32, 10.1.0.0/16 ,fd00::/64,0.0.0.0/0",
+		 "10.0.0.7, 10.1.0.0/16, fd00::/64, 0.0.0.0/0"},
+		{"mac", "02:AB:00:00:00:ff", "02:ab:00:00:00:ff"},
+		{"mac", "", NULL},
+		{"stages", "auto", NULL},
+		{"stages", "all on lcore 3", NULL},
+	};
+	char text[CONFIG_TEXT_BYTES], again[CONFIG_TEXT_BYTES];
+	struct reason why;
+	struct config c;
+
+	config_defaults(&c);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct setting *s = setting_find(SCOPE_HCA, rows[i].key);
+
+		assert_int_equal(setting_parse(s, s->key, rows[i].value, &c.hca[0], &why), 0);
+		setting_text(s, &c.hca[0], text);
+		assert_string_equal(text, rows[i].text ? rows[i].text : rows[i].value);
+		assert_int_equal(setting_parse(s, s->key, text, &c.hca[0], &why), 0);
+		setting_text(s, &c.hca[0], again);
+		assert_string_equal(again, text);
+	}
+}
+
+/* Placements have many keys and one text, which must have room for all of them. */
+TEST(text__of_all_placements_fits)
+{
+	const struct setting *s = setting_find(SCOPE_HCA, "lcore.");
+	char text[CONFIG_TEXT_BYTES];
+	struct config c;
+
+	config_defaults(&c);
+	for (unsigned e = 0; e <= ENGINES_MAX; e++)
+		for (unsigned stage = 0; stage < STAGE_COUNT; stage++)
+			c.hca[0].cpu[e][stage] = CONFIG_CPU_MAX;
+	setting_text(s, &c.hca[0], text);
+	assert_true(strlen(text) < sizeof(text) - 1);
+	assert_int_equal(atoi(strrchr(text, '=') + 2), CONFIG_CPU_MAX);
+}
+
+static void note(void *ctx, const struct config_change *c)
+{
+	char *seen = ctx;
+
+	if (c->key)
+		snprintf(seen + strlen(seen), SEEN_BYTES - strlen(seen), "%s.%s %s>%s%s;",
+			 c->section, c->key, c->before, c->after, c->runtime ? "" : " restart");
+	else
+		snprintf(seen + strlen(seen), SEEN_BYTES - strlen(seen), "%s %s;", c->section,
+			 c->after);
+}
+
+TEST(merge__tells_each_difference_and_applies_what_can_be)
+{
+	static const struct {
+		const char *now[SETS_MAX], *asked[SETS_MAX], *seen, *left;
+	} rows[] = {
+		{{NULL}, {NULL}, "", ""},
+		{{"hca0.loss=0.10"}, {"hca0.loss=0.1"}, "", ""},
+		{{NULL}, {"hca1.loss=0.1"}, "hca1.loss 0>0.1;", ""},
+		{{"hca1.loss=0.1"}, {NULL}, "hca1.loss 0.1>0;", ""},
+		{{NULL},
+		 {"daemon.log_level=debug", "hca0.admit=10.0.0.1"},
+		 "daemon.log_level info>debug;hca0.admit >10.0.0.1;",
+		 ""},
+		{{NULL},
+		 {"daemon.cm=off", "hca0.ack_interval=4", "hca0.lcore.header_parse.1=3"},
+		 "daemon.cm on>off restart;hca0.lcore.STAGE[.ENGINE] >header_parse.1 = 3 restart;"
+		 "hca0.ack_interval 16>4;",
+		 "daemon.cm on>off restart;hca0.lcore.STAGE[.ENGINE] >header_parse.1 = 3 restart;"},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char seen[SEEN_BYTES] = "", left[SEEN_BYTES] = "";
+		static struct config now, asked;
+
+		configure(&now, rows[i].now);
+		configure(&asked, rows[i].asked);
+		config_merge(&now, &asked, note, seen);
+		config_merge(&now, &asked, note, left);
+		assert_string_equal(seen, rows[i].seen);
+		assert_string_equal(left, rows[i].left);
+	}
+}
+
+TEST(merge__tells_which_hcas_were_added_and_removed)
+{
+	char seen[SEEN_BYTES] = "";
+	static struct config now, asked;
+
+	config_defaults(&now);
+	config_defaults(&asked);
+	strcpy(asked.hca[0].name, "new");
+	assert_int_equal(config_merge(&now, &asked, note, seen), 2);
+	assert_string_equal(seen, "new added;hca0 removed;");
+	assert_int_equal(now.hcas, 2);
+	assert_string_equal(now.hca[0].name, "hca0");
+}
+
+/* What follows from a change reaches the running configuration with it: an impaired port's packets
+ * cannot refer to their payload, nor can its peer's. */
+TEST(adopt__what_follows_too)
+{
+	struct config_error error;
+	static struct config running, checked;
+
+	config_defaults(&running);
+	assert_int_equal(config_check(&running, "test", &error), 0);
+	assert_true(running.hca[0].settings.payload_refs);
+	config_defaults(&checked);
+	assert_int_equal(config_set(&checked, "hca1.loss=0.5", &error), 0);
+	assert_int_equal(config_check(&checked, "test", &error), 0);
+	config_adopt(&running, &checked);
+	assert_true(running.hca[1].port.impairment.loss > 0);
+	assert_false(running.hca[0].settings.payload_refs);
+}
+
+TEST(list__every_setting_of_every_section_once)
+{
+	static struct config_value v;
+	static struct config c;
+	unsigned n = 0, last = 0;
+
+	config_defaults(&c);
+	while (config_setting(&c, n, &v) == 0) {
+		last += strcmp(v.section, "hca1") == 0 && strcmp(v.key, "port") == 0;
+		n++;
+	}
+	assert_int_equal(n, config_setting_count(&c));
+	assert_int_equal(last, 1);
+}
