@@ -15,11 +15,11 @@ static inline void descriptors_take(struct engine *e, uint32_t client, uint32_t 
 	__atomic_fetch_add(&e->held_total, n, __ATOMIC_RELAXED);
 }
 
-/* Is more than half of what this engine may hold in use? Then QPs of users who hold many get less
- * ahead of their sending. */
+/* Is more in use than the doorbells of one user can take (two thirds) and what WQEParse makes of them
+ * in a poll? Then QPs of users who hold many get less ahead of their sending. */
 static inline bool descriptors_scarce(const struct engine *e)
 {
-	return __atomic_load_n(&e->held_total, __ATOMIC_RELAXED) > e->descriptor_share / 2;
+	return __atomic_load_n(&e->held_total, __ATOMIC_RELAXED) > e->descriptor_share / 4 * 3;
 }
 
 /* Fetches a descriptor ahead of time. Nothing is checked but that it begins in the queue. */

@@ -456,9 +456,11 @@ unsigned wp_poll(struct engine *e)
 {
 	const struct wp *w = e->wp;
 	struct channel *out = &e->channel[CHANNEL_WP_DP];
-	unsigned room = RTE_MIN(channel_room(out), 2u * BURST);
+	/* No more than RequesterTransControl sends in a poll: what went ahead of it would hold the
+	 * descriptors that others need for whole chains. */
+	unsigned room = RTE_MIN(channel_room(out), (unsigned)BURST);
 	unsigned back = channel_room(&e->channel[CHANNEL_WP_WS]);
-	struct rte_mbuf *m[2 * BURST], *one;
+	struct rte_mbuf *m[BURST], *one;
 	unsigned n = 0, taken = 0;
 
 	v2p_poll(e->v2p_port[STAGE_DOORBELL_WQE]);
