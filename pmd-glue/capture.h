@@ -2,36 +2,47 @@
 #ifndef PMD_GLUE_CAPTURE_H
 #define PMD_GLUE_CAPTURE_H
 /*
- * Capture of a port's frames, both directions, to a pcapng file. The data path copies frames into
- * mbufs of the capture's own pool and puts them on a ring; the control thread writes the file. If
- * it cannot keep up, frames are missing in the file (counted), never on the wire.
- *
- * The blocks are written here and not by librte_pcapng because that knows an interface only by its
- * ethdev number, which a ring port does not have, and lists every ethdev in every file.
+ * Captures of a port's frames, both directions. The data path copies frames into the rings of
+ * whoever captures (host-abi/capture_ring.h), a program (port_capture_begin()) or the control thread
+ * for the setting `capture` (capture_file.c). A reader that cannot keep up misses frames, which
+ * are counted; the wire never does.
  */
 #include <stdint.h>
 
-struct capture;
-struct port;
+#include <rte_common.h>
+
+#include "host-abi/capture_ring.h"
+#include "pmd-glue/port.h"
+
 struct port_queue;
 struct rte_mbuf;
 
-enum capture_direction {
-	CAPTURE_IN = 1, /* the values of pcapng's epb_flags */
-	CAPTURE_OUT = 2,
+/* One capture of a port, from the side that writes. */
+struct capture {
+	struct capture_head
+		*ring;	       /* control, atomic; NULL: there is none. Set last, cleared first */
+	uint64_t queue_bytes;  /* control */
+	uint32_t snap;	       /* control: most bytes of a frame */
+	port_payload *payload; /* control; NULL: such frames are cut */
+	/* Of each queue; its lcore. */
+	struct capture_writer {
+		uint64_t head; /* the ring's, including what has not been shown yet */
+		uint64_t dropped;
+		uint32_t dropped_since; /* the last record */
+	} __rte_cache_aligned writer[PORT_QUEUES_MAX];
 };
 
-/*
- * Opens port->config.capture_path and the rings of all queues. Control thread, port stopped.
- * 0; -ENOMEM; -errno of the file.
- */
-int capture_open(struct port *port);
-
-/* Writes what is left and closes. Control thread, port stopped. A no-op without a capture. */
-void capture_close(struct port *port);
-
-/* Copies n frames; leaves them as they are. Queue's lcore. */
+/* Copies n frames into every capture of the port; leaves them as they are. Queue's lcore. */
 void capture_frames(struct port_queue *q, struct rte_mbuf *const *frames, uint16_t n,
 		    enum capture_direction direction);
+
+/*
+ * The capture of the setting: opens port->config.capture_path and begins. Control thread, port
+ * stopped. 0; -ENOMEM; -errno of the file.
+ */
+int capture_file_open(struct port *port);
+
+/* Writes what is left and closes. Control thread, port stopped. A no-op without such a capture. */
+void capture_file_close(struct port *port);
 
 #endif

@@ -60,6 +60,11 @@ static inline bool has_pending(const struct port_queue *q)
 	       !ring_empty(q->loop);
 }
 
+static inline bool is_captured(const struct port_queue *q)
+{
+	return __atomic_load_n(&q->captured, __ATOMIC_RELAXED);
+}
+
 static __rte_always_inline uint16_t sort_out(struct port_queue *q, struct rte_mbuf **frames,
 					     uint16_t n)
 {
@@ -99,7 +104,7 @@ static __rte_always_inline uint16_t rx_frames(struct port_queue *q, struct rte_m
 	got += raw(q, frames + got, n - got);
 	if (got == 0)
 		return 0;
-	if (unlikely(q->capture != NULL))
+	if (unlikely(is_captured(q)))
 		capture_frames(q, frames, got, CAPTURE_IN);
 	return sort_out(q, frames, got);
 }
@@ -131,7 +136,7 @@ static __rte_always_inline uint16_t tx_frames_plain(struct port_queue *q, struct
 
 	if (unlikely(!port_link_is_up(q->port)))
 		return tx_nowhere(q, frames, n);
-	if (unlikely(q->capture != NULL))
+	if (unlikely(is_captured(q)))
 		return tx_captured(q, frames, n, raw);
 	if (unlikely(count_outward(q, frames, n) != n))
 		return tx_with_loop(q, frames, n, raw);

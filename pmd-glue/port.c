@@ -224,7 +224,7 @@ static int build(struct port *port)
 	list_own_addresses(port);
 	make_filter(port);
 	kernel_refresh(port);
-	return port->config.capture_path[0] ? capture_open(port) : 0;
+	return port->config.capture_path[0] ? capture_file_open(port) : 0;
 }
 
 /* Nothing else in this process gives the bits another meaning. */
@@ -314,7 +314,7 @@ void port_destroy(struct port *port)
 	if (!port)
 		return;
 	port_stop(port);
-	capture_close(port);
+	capture_file_close(port);
 	port->driver->destroy(port);
 	for (unsigned int i = 0; i < port->config.queues; i++)
 		free_queue(&port->queue[i]);

@@ -9,12 +9,13 @@
  *   to_control[queue]  queue -> control   ARP, ND, ping as received; full: counted and freed
  *   from_control       control -> queue 0 answers and questions to send; full: counted and freed
  *   loop[queue]        queue -> itself    frames addressed to this port; full: tx_burst is short
- *   capture[queue]     queue -> control   copies of frames; full: counted and left out
+ *   captures[].ring    queue -> reader    copies of frames; full: counted and left out
  */
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 #include <rte_spinlock.h>
 
+#include "capture.h"
 #include "membership.h"
 #include "pmd-glue/port.h"
 #include "neighbour.h"
@@ -24,7 +25,6 @@ enum {
 	PORTS_MAX = 16,
 	CONTROL_RING_FRAMES = 256,
 	LOOP_RING_FRAMES = 512,
-	CAPTURE_RING_FRAMES = 1024,
 	LINK_POLL_MS = 10,
 	STATS_POLL_MS = 100,
 	KERNEL_POLL_MS = 1000,
@@ -32,7 +32,7 @@ enum {
 };
 
 struct impairment;
-struct capture;
+struct capture_file;
 struct ring_wire;
 
 /* What classification compares a frame with. Writer: create. */
@@ -48,12 +48,12 @@ struct port_queue {
 	struct port *port;		    /* create */
 	uint16_t id;			    /* create */
 	uint16_t eth_id;		    /* create; real drivers only */
+	bool captured;			    /* control, atomic: some capture wants its frames */
 	struct rte_ring *rx_ring;	    /* create; ring ports only */
 	struct rte_ring *tx_ring;	    /* create; ring ports only */
 	struct rte_ring *to_control;	    /* create */
 	struct rte_ring *from_control;	    /* create; NULL but on queue 0 */
 	struct rte_ring *loop;		    /* create */
-	struct rte_ring *capture;	    /* control; NULL: no capture */
 	struct impairment *impair;	    /* control, atomic, once; NULL: none yet */
 	bool excluded;			    /* control, atomic: wants the poll_lock; memif only */
 	rte_spinlock_t poll_lock;	    /* memif only, see memif_gate.h */
@@ -86,7 +86,7 @@ struct port {
 	bool wire_returns;		  /* create; the wire returns frames to their sender */
 	struct rte_mempool *packet_pool;  /* create */
 	struct rte_mempool *clone_pool;	  /* create */
-	struct rte_mempool *capture_pool; /* create */
+	struct capture captures[PORT_CAPTURES_MAX];
 	struct port_queue queue[PORT_QUEUES_MAX];
 
 	/* control thread only */
@@ -101,7 +101,7 @@ struct port {
 	bool kernel_has[PORT_OWN_MAX]; /* the kernel answers for own[i] itself */
 	struct neighbours neighbours;
 	struct memberships groups;
-	struct capture *capture_file;
+	struct capture_file *capture_file; /* of the setting; NULL: none */
 	uint64_t next_link_ms, next_stats_ms, next_kernel_ms, next_kick_ms;
 	uint64_t control_count[PORT_COUNTER_COUNT];
 

@@ -28,6 +28,7 @@ enum {
 	PORT_ADDRESSES_MAX = 4,		       /* configured ... */
 	PORT_OWN_MAX = 1 + PORT_ADDRESSES_MAX, /* ... and all of a port */
 	PORT_QUEUES_MAX = 8,
+	PORT_CAPTURES_MAX = 4,	 /* at once, that of the setting included */
 	PORT_RING_FRAMES = 512,	 /* depth of a ring port */
 	PORT_ROCE_OVERHEAD = 80, /* bytes of an interface MTU that RoCE headers may take */
 };
@@ -191,7 +192,26 @@ void port_leave(struct port *port, const uint8_t ip[16]);
 void port_poll_control(struct port *port);
 
 /*
- * Writes captured frames to the file; part of port_poll_control. 0; or -errno of the failed
+ * Copies the payload that a frame of this daemon refers to (pipeline/frame_marks.h); the reference
+ * is at `place`. Queue's lcore. False: it is gone.
+ */
+typedef bool port_payload(const uint8_t *place, uint8_t *to, uint32_t bytes);
+
+/*
+ * Begins to copy the frames of both directions into a ring (host-abi/capture_ring.h) of so many
+ * bytes of memory that somebody else may write, too; at most `snap` bytes of each (0: all). Frames
+ * from which this daemon has omitted the ICRC or the payload are completed in the copy; without
+ * payload() they are cut in front of it. The port may be running. The memory stays the caller's.
+ * 0; -EINVAL: too little for the port's queues; -EBUSY: PORT_CAPTURES_MAX.
+ */
+int port_capture_begin(struct port *port, void *memory, uint64_t bytes, uint32_t snap,
+		       port_payload *payload);
+/* Ends it. The data path may be using the memory, and the place of the capture, until the end of
+ * its present turn: for that the caller has to wait before he frees the one or begins another. */
+void port_capture_end(struct port *port, const void *memory);
+
+/*
+ * Writes captured frames to the file of the setting; part of port_poll_control. 0; or -errno of the failed
  * write, after which the capture is closed (logged).
  */
 int port_capture_flush(struct port *port);

@@ -107,6 +107,14 @@ static inline struct pair open_pair(const struct port_config *a, const struct po
 	return p;
 }
 
+/* Ports a and b. */
+static inline struct pair open_default(void)
+{
+	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
+
+	return open_pair(&a, &b);
+}
+
 static inline void close_pair(struct pair *p)
 {
 	port_destroy(p->a);

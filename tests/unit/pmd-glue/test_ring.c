@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ring ports: who owns what, order, back pressure, the loop, what is let through. */
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "fixture.h"
 #include "pipeline/icrc.h"
-
-static struct pair open_default(void)
-{
-	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
-
-	return open_pair(&a, &b);
-}
 
 TEST(ring__moves_an_unshared_frame_itself)
 {
@@ -385,86 +375,4 @@ TEST(classify__vlan)
 	expect_drop(&p, tagged(roce_v4(2, 1, 0), 6), PORT_COUNTER_drop_rx_not_our_vlan);
 	expect_drop(&p, roce_v4(2, 1, 0), PORT_COUNTER_drop_rx_not_our_vlan);
 	close_pair(&p);
-}
-
-/* A captured frame of roce_v4() or its like, wherever its ICRC was omitted. */
-static bool icrc_is_right(const uint8_t *frame)
-{
-	const uint8_t *end = frame + ROCE_FRAME_BYTES - 4, *l3 = frame + RTE_ETHER_HDR_LEN;
-
-	return wire_icrc(l3, end - l3, false) == wire_icrc_load(end);
-}
-
-TEST(capture__is_private)
-{
-	static const char path[] = "pmd_glue_capture_test.pcapng",
-			  other[] = "pmd_glue_capture_other";
-	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
-	struct port *port;
-	struct stat st;
-	struct pair p;
-	int fd;
-
-	strcpy(a.capture_path, path);
-	fd = open(other, O_CREAT | O_WRONLY, 0644);
-	assert_int_equal(write(fd, "letter", 6), 6);
-	close(fd);
-	assert_int_equal(symlink(other, path), 0);
-	assert_int_equal(port_create(&a, packets, clones, &port), -ELOOP);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(link(other, path), 0);
-	assert_int_equal(port_create(&a, packets, clones, &port), -EPERM);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(stat(other, &st), 0);
-	assert_int_equal(st.st_size, 6);
-	assert_int_equal(unlink(other), 0);
-	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_int_equal(port_create(&a, packets, clones, &port), -ENXIO); /* at once */
-	assert_int_equal(unlink(path), 0);
-
-	close(open(path, O_CREAT | O_WRONLY, 0644)); /* one's own, open to others */
-	p = open_pair(&a, &b);
-	assert_int_equal(stat(path, &st), 0);
-	assert_int_equal(st.st_mode & 0777, 0600);
-	close_pair(&p);
-	remove(path);
-}
-
-TEST(capture__has_both_directions)
-{
-	static const char path[] = "pmd_glue_capture_test.pcapng";
-	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
-	struct rte_mbuf *got[1];
-	struct pair p;
-	uint32_t block[64], total;
-	unsigned int packets_seen = 0;
-	struct rte_mbuf *sent[2] = {roce_v4(2, 1, 1), roce_v4(1, 2, 2)};
-	FILE *f;
-
-	strcpy(a.capture_path, path);
-	p = open_pair(&a, &b);
-	sent[0]->ol_flags |= ICRC_OMITTED;
-	sent[1]->ol_flags |= ICRC_OMITTED;
-	send_one(p.a, sent[0]);
-	send_one(p.b, sent[1]);
-	assert_int_equal(receive(p.a, got, 1), 1);
-	rte_pktmbuf_free(got[0]);
-	assert_int_equal(port_capture_flush(p.a), 0);
-	assert_int_equal(port_counter(p.a, PORT_COUNTER_captured), 2);
-	close_pair(&p);
-	f = fopen(path, "rb");
-	assert_non_null(f);
-	while (fread(block, 4, 2, f) == 2) {
-		total = block[1];
-		assert_in_range(total, 12, sizeof(block));
-		assert_int_equal(fread(&block[2], total - 8, 1, f), 1);
-		assert_int_equal(block[total / 4 - 1], total);
-		if (block[0] != 6)
-			continue;
-		packets_seen++;
-		assert_true(icrc_is_right((const uint8_t *)&block[7]));
-	}
-	fclose(f);
-	remove(path);
-	assert_int_equal(packets_seen, 2);
 }

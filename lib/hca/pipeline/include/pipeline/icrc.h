@@ -28,20 +28,25 @@ static inline bool icrc_omitted(enum icrc_mode mode, const struct wire_template 
 	return mode == ICRC_NEVER || (mode == ICRC_TO_OTHERS && t->to_self);
 }
 
+/* Writes the ICRC of a frame of this daemon, its last four bytes. Any stage. */
+static inline void icrc_put(uint8_t *frame, unsigned bytes)
+{
+	enum { TYPE_AT = 12, TYPE_VLAN = 0x81, TYPE_IPV6 = 0x86 };
+	unsigned end = bytes - WIRE_ICRC_BYTES, l3 = WIRE_ETHERNET_BYTES;
+
+	if (frame[TYPE_AT] == TYPE_VLAN)
+		l3 += WIRE_VLAN_BYTES;
+	wire_icrc_store(frame + end, wire_icrc(frame + l3, end - l3, frame[l3 - 2] == TYPE_IPV6));
+}
+
 /* Adds the ICRC to a frame of this daemon from which it was omitted; the frame is a private copy in
  * one segment. Nothing if it has one. Any stage. */
 static inline void icrc_complete(struct rte_mbuf *m)
 {
-	enum { TYPE_AT = 12, TYPE_VLAN = 0x81, TYPE_IPV6 = 0x86 };
-	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
-	unsigned end = m->data_len - WIRE_ICRC_BYTES, l3 = WIRE_ETHERNET_BYTES;
-
 	if (!(m->ol_flags & ICRC_OMITTED))
 		return;
 	m->ol_flags &= ~ICRC_OMITTED;
-	if (frame[TYPE_AT] == TYPE_VLAN)
-		l3 += WIRE_VLAN_BYTES;
-	wire_icrc_store(frame + end, wire_icrc(frame + l3, end - l3, frame[l3 - 2] == TYPE_IPV6));
+	icrc_put(rte_pktmbuf_mtod(m, uint8_t *), m->data_len);
 }
 
 #endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BASE_PCAPNG_H
+#define BASE_PCAPNG_H
+/*
+ * Writes a capture of one Ethernet interface in pcapng (draft-ietf-opsawg-pcapng). All functions:
+ * 0, or -errno of the write; any thread.
+ */
+#include <stdint.h>
+#include <stdio.h>
+
+enum { PCAPNG_NAME_BYTES = 32 };
+
+struct pcapng_frame {
+	uint64_t time_ns; /* since 1970 */
+	const void *bytes;
+	uint32_t captured, original; /* bytes: in `bytes`, of the frame */
+	uint32_t direction;	     /* 1: in, 2: out */
+	uint32_t dropped;	     /* frames lost between the previous one and this */
+};
+
+/* The section and its interface, of that name; `snap`: most bytes of a frame, 0: all. Flushes. */
+int pcapng_begin(FILE *f, const char *name, uint32_t snap);
+
+int pcapng_frame(FILE *f, const struct pcapng_frame *frame);
+
+/* The end of it at time_ns: how many frames the file has, and how many were dropped. */
+int pcapng_end(FILE *f, uint64_t time_ns, uint64_t captured, uint64_t dropped);
+
+#endif
