@@ -101,7 +101,14 @@ expect 0 'sleeps  a second' --socket "$socket" status -w0.1 -n 2
 expect 2 'not a number of seconds' --socket "$socket" status --watch=never
 expect 2 'takes no --watch' --socket "$socket" held --watch
 expect 0 '--watch[=SECONDS]' help qp
+expect 2 'takes no --write' --socket "$socket" status --write x
+expect 2 '--rotate needs a file' --socket "$socket" capture --rotate 1M
+expect 2 'not a number of bytes' --socket "$socket" capture -w x --rotate 1T
+expect 1 'there is no such HCA' --socket "$socket" capture nosuch
+expect 0 'hca1' complete --socket "$socket" capture h
+expect 0 '--write FILE' help capture
 expect 0 'Gbit/s out' --socket "$socket" top --batch -n 2 -d 0.1
+expect 0 'Gbit/s out' -s pid --socket "$socket" top --batch -n 1 -d 0.1
 expect 0 'header_parse' --socket "$socket" top -b -n 1 -d 0.1 --hca hca1
 expect 2 'wants a terminal' --socket "$socket" top
 expect 2 'not a number above 0' --socket "$socket" top -n 0

@@ -29,18 +29,26 @@ static void offer_commands(const char *begun)
 		offer("", other_words[i], begun);
 }
 
+/* Is the word that option, of a command that takes it (NULL: not known yet)? */
+static bool is_option(const char *word, const struct command *command, unsigned i)
+{
+	const struct option_info *o = &option_infos[i];
+
+	if (word[0] != '-' || (command && !(command->options & 1u << i)))
+		return false;
+	if (word[1] == '-')
+		return strcmp(word + 2, o->name) == 0;
+	return o->letter && word[1] == o->letter && !word[2];
+}
+
 /* The option whose argument comes after that word; NULL: none. */
-static const struct option_info *awaits_argument(const char *word)
+static const struct option_info *awaits_argument(const char *word, const struct command *command)
 {
 	for (unsigned i = 0; i < OPTION_COUNT; i++) {
 		const struct option_info *o = &option_infos[i];
 
-		if (!o->argument || o->argument[0] == '[')
-			continue;
-		if (strncmp(word, "--", 2) == 0 && strcmp(word + 2, o->name) == 0)
-			return o;
-		if (word[0] == '-' && o->letter && word[1] == o->letter && !word[2])
-			return o;
+		if (is_option(word, command, i))
+			return o->argument && o->argument[0] != '[' ? o : NULL;
 	}
 	return NULL;
 }
@@ -72,19 +80,23 @@ int complete(int count, char **words)
 {
 	const char *begun = count ? words[count - 1] : "";
 	const struct command *command = NULL;
+	const struct option_info *awaiting;
 
-	if (count > 1 && awaits_argument(words[count - 2])) {
-		if (strcmp(awaits_argument(words[count - 2])->name, "hca") == 0)
+	for (int i = 0; i + 1 < count && !command; i++) {
+		if (i == 0 || !awaits_argument(words[i - 1], NULL))
+			command = command_find(words[i]);
+	}
+	awaiting = count > 1 ? awaits_argument(words[count - 2], command) : NULL;
+	if (awaiting) {
+		if (strcmp(awaiting->name, "hca") == 0)
 			offer_hcas(count, words, begun);
 		return EXIT_CODE_OK;
-	}
-	for (int i = 0; i + 1 < count && !command; i++) {
-		if (i == 0 || !awaits_argument(words[i - 1]))
-			command = command_find(words[i]);
 	}
 	if (begun[0] == '-')
 		offer_options(command, begun);
 	else if (!command || strcmp(command->name, "help") == 0)
 		offer_commands(begun);
+	else if (strcmp(command->operands, "[HCA]") == 0)
+		offer_hcas(count, words, begun);
 	return EXIT_CODE_OK;
 }

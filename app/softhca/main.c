@@ -2,6 +2,7 @@
 /* softhca, the command-line tool: queries a running softhcad through DPDK's telemetry socket. Loads
  * no DPDK library. */
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,22 @@ static int read_count(const char *text, unsigned *count)
 	return EXIT_CODE_OK;
 }
 
+/* "4096", "100K", "20M", "3G" */
+static int read_size(const char *text, unsigned long long *bytes)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	char *end;
+
+	*bytes = strtoull(text, &end, 10);
+	unit = *end ? strchr(units, *end) : NULL;
+	for (int i = 0; unit && i <= unit - units && *bytes <= ULLONG_MAX >> 10; i++)
+		*bytes <<= 10;
+	if (*bytes == 0 || (*end && (!unit || end[1])) || text[0] == '-')
+		return refuse("not a number of bytes: ", text);
+	return EXIT_CODE_OK;
+}
+
 /* Exit code. */
 static int apply_option(enum option_id id, const char *argument, struct request *r)
 {
@@ -70,6 +87,15 @@ static int apply_option(enum option_id id, const char *argument, struct request 
 	case OPTION_sort:
 		r->sort = argument;
 		break;
+	case OPTION_write:
+		r->file = argument;
+		break;
+	case OPTION_frames:
+		return read_count(argument, &r->frames);
+	case OPTION_snaplen:
+		return read_count(argument, &r->snaplen);
+	case OPTION_rotate:
+		return read_size(argument, &r->rotate_bytes);
 	case OPTION_state:
 		r->state = argument;
 		break;
@@ -106,15 +132,32 @@ static int apply_option(enum option_id id, const char *argument, struct request 
 	return EXIT_CODE_OK;
 }
 
+/* What getopt_long() found; a letter is the option's that the command takes, if it takes one. */
+static enum option_id option_of(int got, const struct command *command)
+{
+	if (got >= LONG_OPTIONS)
+		return got - LONG_OPTIONS;
+	for (int i = 0; command && i < OPTION_COUNT; i++) {
+		if (option_infos[i].letter == got && command->options & 1u << i)
+			return i;
+	}
+	for (int i = 0; i < OPTION_COUNT; i++) {
+		if (option_infos[i].letter == got)
+			return i;
+	}
+	return OPTION_COUNT;
+}
+
 /* For getopt_long(): the tables of options, each word in its place, no messages. */
-static void describe_options(char letters[3 + 3 * OPTION_COUNT],
+static void describe_options(const struct command *command, char letters[3 + 3 * OPTION_COUNT],
 			     struct option names[OPTION_COUNT + 1])
 {
 	strcpy(letters, "-:");
 	for (int i = 0; i < OPTION_COUNT; i++) {
 		const struct option_info *o = &option_infos[i];
 		bool takes = o->argument, may = takes && o->argument[0] == '[';
-		const char letter[4] = {o->letter, o->letter && takes ? ':' : 0, may ? ':' : 0};
+		bool has = o->letter && option_of(o->letter, command) == (enum option_id)i;
+		const char letter[4] = {has ? o->letter : 0, has && takes ? ':' : 0, may ? ':' : 0};
 
 		names[i] = (struct option){o->name,
 					   may	   ? optional_argument
@@ -124,17 +167,6 @@ static void describe_options(char letters[3 + 3 * OPTION_COUNT],
 		strcat(letters, letter);
 	}
 	names[OPTION_COUNT] = (struct option){0};
-}
-
-static enum option_id option_of(int got)
-{
-	if (got >= LONG_OPTIONS)
-		return got - LONG_OPTIONS;
-	for (int i = 0; i < OPTION_COUNT; i++) {
-		if (option_infos[i].letter == got)
-			return i;
-	}
-	return OPTION_COUNT;
 }
 
 static int add_word(struct line *l, const char *word)
@@ -147,22 +179,41 @@ static int add_word(struct line *l, const char *word)
 	return EXIT_CODE_OK;
 }
 
+/* The command, before the letters in front of it are known for certain. NULL: none. */
+static const struct command *find_command(int argc, char **argv)
+{
+	char letters[3 + 3 * OPTION_COUNT];
+	struct option names[OPTION_COUNT + 1];
+	int got;
+
+	describe_options(NULL, letters, names);
+	while ((got = getopt_long(argc, argv, letters, names, NULL)) != -1) {
+		if (got == 1 && strcmp(optarg, "show") != 0)
+			break;
+	}
+	optind = 0; /* getopt begins anew */
+	return got == 1 ? command_find(optarg) : NULL;
+}
+
 /* Reads the command line, up to the program if one is to be run. Exit code. */
 static int read_line(int argc, char **argv, struct line *l)
 {
+	const struct command *command = find_command(argc, argv);
 	char letters[3 + 3 * OPTION_COUNT];
 	struct option names[OPTION_COUNT + 1];
 	int code = EXIT_CODE_OK, got;
 
-	describe_options(letters, names);
+	describe_options(command, letters, names);
 	while (!code && (got = getopt_long(argc, argv, letters, names, NULL)) != -1) {
 		if (got == '?')
 			return refuse_option(argv[optind - 1]);
 		if (got == ':')
 			return refuse("missing the argument of ", argv[optind - 1]);
 		if (got != 1) {
-			l->options |= 1u << option_of(got);
-			code = apply_option(option_of(got), optarg, &l->r);
+			enum option_id id = option_of(got, command);
+
+			l->options |= 1u << id;
+			code = apply_option(id, optarg, &l->r);
 		} else if (l->word_count == 0 && strcmp(optarg, "run") == 0) {
 			l->program = optind - 1;
 			return EXIT_CODE_OK;

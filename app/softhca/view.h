@@ -26,6 +26,10 @@ struct request {
 	unsigned pid;	    /* qp: only those of that process; 0: all */
 	const char *sort;   /* top: key of the queue pairs; NULL: the first */
 	bool probe;	    /* status: measure the distances of the lcores */
+	/* capture */
+	const char *file;		 /* pcapng; NULL: lines */
+	unsigned frames, snaplen;	 /* 0: all */
+	unsigned long long rotate_bytes; /* of a file; 0: without end */
 };
 
 /* All queue pairs of an HCA, in one answer; NULL after printing why not. */
@@ -44,6 +48,8 @@ int view_top(struct connection *c, const struct request *r);
 int view_metrics(struct connection *c, const struct request *r);
 /* These need no daemon: c is NULL. */
 int view_exporter(struct connection *c, const struct request *r);
+/* Captures frames of a port, until it is told to end. */
+int view_capture(struct connection *c, const struct request *r);
 int view_help(struct connection *c, const struct request *r);
 /* Needs a daemon only for json; c is NULL if there is none. */
 int view_topology(struct connection *c, const struct request *r);

@@ -6,6 +6,8 @@
 #include "attributes.h"
 #include "device.h"
 #include "device_ops.h"
+#include "lcores.h"
+#include "virt-to-phys/payload_ref.h"
 
 enum { PORT_STATE_DOWN = 1, PORT_STATE_ACTIVE = 4 }; /* as IBV_PORT_* */
 
@@ -73,6 +75,21 @@ static uint16_t answer_vlan(void *ctx)
 	return v->section->port.vlan;
 }
 
+static int begin_capture(void *ctx, void *memory, uint64_t bytes, uint32_t snap)
+{
+	struct device *v = ctx;
+
+	return port_capture_begin(v->port, memory, bytes, snap, payload_ref_copy);
+}
+
+static void end_capture(void *ctx, const void *memory)
+{
+	struct device *v = ctx;
+
+	port_capture_end(v->port, memory);
+	lcores_quiesce(v->lcores);
+}
+
 static int answer_attribute(void *ctx, const char *name, char *text, unsigned int bytes)
 {
 	return attribute_read(ctx, name, text, bytes);
@@ -91,6 +108,8 @@ void device_describe(struct device *v, struct control_device *out)
 					       .vlan = answer_vlan,
 					       .join = answer_join,
 					       .leave = answer_leave,
+					       .capture = begin_capture,
+					       .capture_end = end_capture,
 					       .attribute = answer_attribute},
 				       .ctx = v};
 	memcpy(out->name, v->section->name, sizeof(v->section->name));

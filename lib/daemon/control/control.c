@@ -399,7 +399,7 @@ static void bell_rung(struct client *client)
 
 static bool memory_failed(const struct client *client)
 {
-	if (memory_faults(&client->page))
+	if (memory_faults(&client->page) || memory_faults(&client->capture))
 		return true;
 	for (const struct object *o = client->objects[OBJECT_PIECE]; o; o = o->next)
 		if (memory_faults(&((const struct piece *)o)->mapping))
@@ -418,7 +418,7 @@ static void look_for_faults(struct control *c)
 	count_n(&d->config.hca->counters, COUNTER_client_sigbus, total - d->sigbus_seen);
 	d->sigbus_seen = total;
 	for (struct client *client = c->clients; client; client = client->next) {
-		if (!client->device || !memory_failed(client))
+		if (!memory_failed(client))
 			continue;
 		CLIENT_LOG(client, WARNING, "its memory has gone, disconnected");
 		client_lost(client);
@@ -471,14 +471,15 @@ static void free_clients(struct control *c)
 	}
 }
 
-/* Who has neither opened a device nor become a channel keeps others from connecting. */
+/* Who has neither opened a device, nor captures, nor has become a channel keeps others from connecting. */
 static void end_silent(struct control *c, uint64_t now)
 {
 	unsigned int ms =
 		c->config.hello_timeout_ms ? c->config.hello_timeout_ms : HELLO_TIMEOUT_MS;
 
 	for (struct client *client = c->clients; client; client = client->next) {
-		if (client->device || client->gone || (now - client->begun_ns) / 1000000 < ms)
+		if (client->device || client->captured || client->gone ||
+		    (now - client->begun_ns) / 1000000 < ms)
 			continue;
 		CLIENT_LOG(client, INFO, "has not opened a device in time, disconnected");
 		client_lost(client);

@@ -227,6 +227,8 @@ struct client {
 	bool same_ipc, ipc_owner;
 	struct client *next, *prev;
 	struct mapping page;
+	struct device *captured; /* into `capture`; NULL: none */
+	struct mapping capture;
 	struct pd *queue_pd;
 	struct table pieces;
 	struct object *objects[OBJECT_KINDS];
@@ -389,6 +391,9 @@ void client_bind(const struct client *client, void *at, uint64_t bytes);
 
 /* multicast.c: detaches a QP from all its groups. */
 void multicast_leave_all(struct qp_object *qp);
+
+/* capture.c: ends the client's capture, if it has one. */
+void capture_leave(struct client *client);
 
 /* teardown.c: the client's objects, contexts, memory; waits for the data path once. */
 void client_teardown(struct client *client);

@@ -20,3 +20,13 @@ enum v2p_state payload_ref_recheck(const struct payload_ref *r, const uint8_t **
 	*at = m.entry.phys + offset;
 	return V2P_SUCCESS;
 }
+
+bool payload_ref_copy(const uint8_t *place, uint8_t *to, uint32_t bytes)
+{
+	const uint8_t *at;
+
+	if (payload_ref_follow(place, &at) != V2P_SUCCESS)
+		return false;
+	memcpy(to, at, bytes);
+	return payload_ref_held(place);
+}

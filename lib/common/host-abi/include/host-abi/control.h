@@ -43,6 +43,7 @@ static inline enum control_time control_when(uint32_t type)
 		return CONTROL_ANY_TIME;
 	case CONTROL_HELLO:
 	case CONTROL_OPEN_CM:
+	case CONTROL_CAPTURE:
 		return CONTROL_BEFORE_HELLO;
 	default:
 		return CONTROL_AFTER_HELLO;
@@ -119,6 +120,17 @@ struct control_read_attribute {
 struct control_open_cm {
 	uint32_t version;
 	uint32_t reserved; /* 0 */
+};
+
+struct control_capture {
+	uint32_t version;
+	uint32_t snap;	 /* most bytes of a frame; 0: all */
+	uint64_t bytes;	 /* of the memory, up to CAPTURE_BYTES_MAX */
+	char device[32]; /* "": the first */
+};
+
+struct control_capture_reply {
+	char device[32];
 };
 
 struct control_attribute {

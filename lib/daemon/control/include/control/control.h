@@ -35,6 +35,14 @@ struct control_port_ops {
 	 * Both may be NULL. */
 	int (*join)(void *ctx, const uint8_t mgid[16]);
 	void (*leave)(void *ctx, const uint8_t mgid[16]);
+	/*
+	 * Begins to copy the port's frames into that memory (host-abi/capture_ring.h), at most
+	 * `snap` bytes of each, 0: all. 0; -EINVAL: too little; -EBUSY: captured as often as may
+	 * be. May be NULL: -EOPNOTSUPP.
+	 */
+	int (*capture)(void *ctx, void *memory, uint64_t bytes, uint32_t snap);
+	/* Ends it. Nothing uses the memory any more when it returns. */
+	void (*capture_end)(void *ctx, const void *memory);
 	/* Writes the text of an attribute, as in sysfs, not NUL-terminated. Returns its length;
 	 * -ENOENT: unknown. May be NULL: no attributes. */
 	int (*attribute)(void *ctx, const char *name, char *text, unsigned int bytes);

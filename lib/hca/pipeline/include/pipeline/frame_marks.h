@@ -16,9 +16,10 @@
 #define ICRC_OMITTED	 (1ull << ICRC_OMITTED_BIT)
 
 /* The payload stays in its client's memory; the frame carries a reference to it instead:
- * virt-to-phys/payload_ref.h. Such a frame has no ICRC either, and is never captured or changed: if
- * a port at either end does so, no references are sent (config/config_check.c), and those sent before
- * a port began to change frames it leaves alone. */
+ * virt-to-phys/payload_ref.h. Such a frame has no ICRC either, and is never changed: if a port at
+ * either end impairs frames, or captures all of them from the start, no references are sent
+ * (config/config_check.c), and those sent before a port began to change frames it leaves alone. A
+ * capture that begins later follows them. */
 #define PAYLOAD_REF_BIT 39
 #define PAYLOAD_REF	(1ull << PAYLOAD_REF_BIT)
 

@@ -105,4 +105,8 @@ static inline bool payload_ref_held(const uint8_t *place)
 	return payload_ref_in_turn(&r);
 }
 
+/* Copies the first `bytes` of what the reference at `place` names, for somebody who looks on. False:
+ * they are gone, or another lcore holds the entry; `to` has anything. Any lcore. */
+bool payload_ref_copy(const uint8_t *place, uint8_t *to, uint32_t bytes);
+
 #endif

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `softhca capture`: frames of a port, from the ring that the daemon copies them into
+ * (host-abi/capture_ring.h) to a pcapng file or to lines. The daemon ends the capture when this
+ * process does, however that happens.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "ask.h"
+#include "base/pcapng.h"
+#include "frame_line.h"
+#include "host-abi/capture_ring.h"
+#include "host-abi/control.h"
+#include "view.h"
+
+enum { RING_BYTES = 32 << 20, POLL_MS = 5 };
+
+struct capture {
+	const struct request *r;
+	struct capture_head *ring;
+	int daemon; /* the connection: the capture lasts as long as it */
+	char name[32];
+	FILE *out;
+	bool ended, daemon_gone;
+	uint64_t frames, dropped;	    /* in all */
+	uint64_t file_frames, file_dropped; /* of this file; dropped before it began */
+};
+
+static volatile sig_atomic_t told_to_end;
+
+static void on_signal(int number)
+{
+	(void)number;
+	told_to_end = 1;
+}
+
+static void handle_signals(void)
+{
+	const struct sigaction end = {.sa_handler = on_signal};
+
+	signal(SIGPIPE, SIG_IGN); /* writing fails instead */
+	sigaction(SIGINT, &end, NULL);
+	sigaction(SIGTERM, &end, NULL);
+	sigaction(SIGHUP, &end, NULL);
+}
+
+/* ---- the daemon ---- */
+
+/* Sealed memory that is present. A descriptor; -errno. */
+static int make_ring(struct capture_head **ring)
+{
+	int fd = memfd_create("softhca-capture", MFD_CLOEXEC | MFD_ALLOW_SEALING), error;
+	void *at = MAP_FAILED;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, CAPTURE_HEAD_BYTES + RING_BYTES) == 0 &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		at = mmap(NULL, CAPTURE_HEAD_BYTES + RING_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (at != MAP_FAILED) {
+		*ring = at;
+		return fd;
+	}
+	error = -errno;
+	close(fd);
+	return error;
+}
+
+static int refused(const char *what, const char *why)
+{
+	fprintf(stderr, "softhca: %s: %s\n", what, why);
+	return EXIT_CODE_FAILURE;
+}
+
+static const char *refusal_text(int error)
+{
+	switch (error) {
+	case -EPERM:
+		return "only root and the daemon's user may capture: frames hold everybody's data";
+	case -EBUSY:
+		return "busy: it is captured as often as it may be at once";
+	case -ENODEV:
+		return "there is no such HCA";
+	case -EPROTO:
+		return "the daemon is of another version";
+	default:
+		return strerror(-error);
+	}
+}
+
+/* Passes the ring. Exit code. */
+static int begin(struct capture *c, const char *hca)
+{
+	struct control_capture in = {.version = CONTROL_VERSION,
+				     .snap = c->r->snaplen,
+				     .bytes = CAPTURE_HEAD_BYTES + RING_BYTES};
+	struct control_capture_reply reply;
+	int fd, error;
+
+	if (strlen(hca) >= sizeof(in.device))
+		return refused(hca, refusal_text(-ENODEV));
+	strcpy(in.device, hca);
+	fd = make_ring(&c->ring);
+	if (fd < 0)
+		return refused("memory for the capture", strerror(-fd));
+	error = ask(c->daemon, CONTROL_CAPTURE, &in, sizeof(in), &reply, sizeof(reply), fd, NULL);
+	close(fd);
+	if (error)
+		return refused(hca[0] ? hca : "capture", refusal_text(error));
+	memcpy(c->name, reply.device, sizeof(c->name) - 1);
+	return EXIT_CODE_OK;
+}
+
+static int connect_daemon(struct capture *c)
+{
+	char path[ASK_PATH_BYTES];
+	int error = ask_socket_path(c->r->socket, path);
+
+	if (error)
+		return refused("the control socket", strerror(-error));
+	c->daemon = ask_connect(path);
+	if (c->daemon < 0) {
+		fprintf(stderr, "softhca: no daemon answers at %s: %s\n", path,
+			strerror(-c->daemon));
+		return EXIT_CODE_FAILURE;
+	}
+	return EXIT_CODE_OK;
+}
+
+/* ---- the file ---- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* What others say is not for everybody: like those of the daemon, files are their owner's alone. */
+static int open_file(struct capture *c)
+{
+	int fd;
+
+	c->out = stdout;
+	if (c->r->file && strcmp(c->r->file, "-") != 0) {
+		fd = open(c->r->file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		c->out = fd < 0 ? NULL : fdopen(fd, "wb");
+	}
+	if (!c->out)
+		return -errno;
+	c->file_frames = 0;
+	c->file_dropped = c->dropped;
+	return c->r->file ? pcapng_begin(c->out, c->name, c->r->snaplen) : 0;
+}
+
+/* 0 or -errno: what had been buffered is written now. */
+static int close_file(struct capture *c)
+{
+	int error = 0;
+
+	if (c->r->file)
+		error = pcapng_end(c->out, now_ns(), c->file_frames, c->dropped - c->file_dropped);
+	return fclose(c->out) && !error ? -errno : error;
+}
+
+/* FILE becomes FILE.1, and a new one begins. */
+static int rotate(struct capture *c)
+{
+	char old[4096];
+	int error = close_file(c);
+
+	c->out = NULL;
+	if (error)
+		return error;
+	if (snprintf(old, sizeof(old), "%s.1", c->r->file) >= (int)sizeof(old))
+		return -ENAMETOOLONG;
+	return rename(c->r->file, old) ? -errno : open_file(c);
+}
+
+static int put_frame(struct capture *c, const struct capture_record *r)
+{
+	const struct pcapng_frame frame = {.time_ns = capture_time_ns(c->ring, r->tsc),
+					   .bytes = r + 1,
+					   .captured = r->captured,
+					   .original = r->original,
+					   .direction = r->direction,
+					   .dropped = r->dropped};
+	int error = 0;
+
+	if (c->r->file)
+		error = pcapng_frame(c->out, &frame);
+	else
+		frame_line(c->out, &frame);
+	if (error)
+		return error;
+	c->frames++;
+	c->file_frames++;
+	c->ended |= c->frames == c->r->frames;
+	return c->r->rotate_bytes && (uint64_t)ftello(c->out) >= c->r->rotate_bytes ? rotate(c) : 0;
+}
+
+/* ---- reading ---- */
+
+/* The earliest frame of all queues; *queue: whose. NULL: there is none. */
+static const struct capture_record *earliest(struct capture_head *ring, unsigned *queue)
+{
+	const struct capture_record *first = NULL;
+
+	for (unsigned i = 0; i < ring->queues; i++) {
+		const struct capture_record *r = capture_next(ring, i);
+
+		if (r && (!first || r->tsc < first->tsc)) {
+			first = r;
+			*queue = i;
+		}
+	}
+	return first;
+}
+
+/* What there is. 0 or -errno of the write. */
+static int drain(struct capture *c)
+{
+	const struct capture_record *r;
+	unsigned queue;
+	int error = 0;
+
+	while (!error && !c->ended && !told_to_end && (r = earliest(c->ring, &queue)) != NULL) {
+		error = put_frame(c, r);
+		capture_pass(c->ring, queue, r);
+	}
+	c->dropped = capture_dropped(c->ring);
+	if (!error && (fflush(c->out) || ferror(c->out)))
+		error = errno ? -errno : -EIO;
+	return error;
+}
+
+/* Waits a little, and looks whether the daemon or the reader of a pipe has gone. */
+static void wait_more(struct capture *c)
+{
+	struct pollfd fds[2] = {{.fd = c->daemon, .events = POLLIN}, {.fd = fileno(c->out)}};
+
+	if (poll(fds, 2, POLL_MS) <= 0)
+		return;
+	if (fds[0].revents)
+		fputs("softhca: the daemon has ended the capture\n", stderr);
+	c->daemon_gone = fds[0].revents;
+	c->ended |= (fds[1].revents & POLLERR) != 0;
+}
+
+/* 0 or -errno of a write. */
+static int read_frames(struct capture *c)
+{
+	int error = drain(c);
+
+	while (!error && !c->ended && !c->daemon_gone && !told_to_end) {
+		wait_more(c);
+		error = drain(c);
+	}
+	return error;
+}
+
+static int capture(struct capture *c)
+{
+	int error = open_file(c);
+
+	fprintf(stderr, "softhca: capturing %s\n", c->name);
+	if (!error)
+		error = read_frames(c);
+	if (c->out) {
+		int last = close_file(c);
+
+		error = error ? error : last;
+	}
+	fprintf(stderr, "%llu frames captured, %llu dropped\n", (unsigned long long)c->frames,
+		(unsigned long long)c->dropped);
+	if (!error || error == -EPIPE) /* whoever reads has enough */
+		return EXIT_CODE_OK;
+	return refused(c->r->file ? c->r->file : "standard output", strerror(-error));
+}
+
+static int refuse_options(const struct request *r)
+{
+	const char *why = NULL;
+
+	if (r->json)
+		why = "frames are not printed as JSON";
+	else if (r->rotate_bytes && (!r->file || strcmp(r->file, "-") == 0))
+		why = "--rotate needs a file";
+	else if (r->file && strcmp(r->file, "-") == 0 && isatty(STDOUT_FILENO))
+		why = "-w - is for a pipe or a file, not for a terminal";
+	if (!why)
+		return EXIT_CODE_OK;
+	fprintf(stderr, "softhca: %s\n", why);
+	return EXIT_CODE_USAGE;
+}
+
+int view_capture(struct connection *unused, const struct request *r)
+{
+	struct capture c = {.r = r};
+	const char *hca = r->object ? r->object : r->hca ? r->hca : "";
+	int code = refuse_options(r);
+
+	(void)unused;
+	if (!code)
+		code = connect_daemon(&c);
+	if (!code)
+		code = begin(&c, hca);
+	if (code)
+		return code;
+	handle_signals();
+	return capture(&c);
+}

@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# `softhca capture` at a running daemon, while two HCAs of it send each other data whose ICRC and
+# payload they leave out.
+. "$(dirname "$0")/lib.sh"
+need_command tshark
+
+ring_config >"$SCRATCH/ring.conf"
+daemon ring -c "$SCRATCH/ring.conf"
+daemon=$started
+chmod 711 "$SCRATCH"
+export SOFTHCA_SOCKET=$SCRATCH/ring.sock
+
+# capture NAME ARGUMENTS...: in the background; waits until it captures.
+capture() {
+	local name=$1
+	shift
+	start "$name" "$TOOL" capture "$@"
+	capture=$started
+	wait_for 10 grep -q 'capturing' "$SCRATCH/$name.log"
+}
+
+# ends SIGNAL: the capture does so by that signal, well.
+ends() {
+	kill "-$1" "$capture"
+	wait_for 10 not_running "$capture" && wait "$capture"
+}
+
+# frames NAME: how many it says it has captured; lost NAME: how many were dropped.
+frames() { sed -n 's/^\([0-9]*\) frames captured, .*/\1/p' "$SCRATCH/$1.log"; }
+lost() { sed -n 's/.*frames captured, \([0-9]*\) dropped$/\1/p' "$SCRATCH/$1.log"; }
+
+# packets FILE: how many there are in it.
+packets() { tshark -r "$1" -T fields -e frame.number 2>/dev/null | wc -l; }
+
+# dropped FILE: what its interface statistics say.
+dropped() {
+	python3 - "$1" <<-'END'
+		import struct, sys
+		data, at, lost = open(sys.argv[1], 'rb').read(), 0, None
+		while at < len(data):
+		    kind, total = struct.unpack_from('=II', data, at)
+		    if kind == 5:
+		        lost = struct.unpack_from('=Q', data, at + 36)[0]
+		    at += total
+		print(lost)
+	END
+}
+
+# Whole frames, with the payload that both ends have left in their programs' memory.
+mkdir "$SCRATCH/captures"
+capture whole left -w "$SCRATCH/captures/whole.pcapng"
+pair ring write_bw --verify -s 65537 -n 24
+pair ring read_bw --verify -s 5000 -n 64
+pair ring send_bw -c UD --verify -s 1000 -n 64
+pair ring atomic_bw --verify -n 64
+check 'it ends when told to' ends INT
+check 'nothing was lost' test "$(lost whole)" = 0
+check 'it counts what it wrote' test "$(frames whole)" = "$(packets "$SCRATCH/captures/whole.pcapng")"
+frames_right "$SCRATCH/captures"
+payload() { "$TOOL" --hca left counters | grep -qE ' payload_refs +[1-9]'; }
+check 'packets referred to their payload' payload
+
+start traffic timeout 300 "$PERF" write_bw -s 4096 -D 200 --pair left,right
+traffic=$started
+check '-c ends it' timeout 20 "$TOOL" capture right -c 50 -w "$SCRATCH/counted.pcapng"
+check 'after so many' test "$(packets "$SCRATCH/counted.pcapng")" = 50
+check 'a reader that has enough ends it' eval \
+	'timeout 20 "$TOOL" capture -w - | tshark -r - -c 20 2>/dev/null | grep -c RRoCE | grep -q 20'
+check 'frames as lines' eval \
+	'timeout 20 "$TOOL" capture left -c 9 | grep -qE " out 192.168.77.1 > 192.168.77.2: RC RDMA WRITE .* length 4096"'
+check 'a part of each frame' eval \
+	'timeout 20 "$TOOL" capture left -s 60 -c 9 -w "$SCRATCH/cut.pcapng" &&
+	! tshark -r "$SCRATCH/cut.pcapng" -T fields -e frame.cap_len 2>/dev/null | grep -qv "^60$"'
+check 'a full file makes room' timeout 60 "$TOOL" capture left -c 5000 --rotate 1M -w "$SCRATCH/turning.pcapng"
+small() { [ "$(stat -c %s "$1")" -lt 1100000 ] && [ "$(packets "$1")" -gt 100 ]; }
+check 'the last file' test "$(packets "$SCRATCH/turning.pcapng")" -gt 0
+check 'the one before' small "$SCRATCH/turning.pcapng.1"
+
+# More often than may be at once: nothing of the killed is left.
+for round in 1 2 3 4 5 6; do
+	capture "killed$round" left -w "$SCRATCH/killed.pcapng"
+	kill -KILL "$capture"
+	wait_for 10 not_running "$capture"
+done
+for round in 1 2 3 4; do
+	capture "busy$round" left -w /dev/null
+done
+# refused PATTERN COMMAND...: the command fails, and says that.
+refused() {
+	! "${@:2}" >"$SCRATCH/refused.log" 2>&1 && grep -q "$1" "$SCRATCH/refused.log"
+}
+check 'one too many is refused' refused busy "$TOOL" capture left -w /dev/null
+
+# Who does not read loses frames, and knows it; nobody else does.
+capture stopped right -w "$SCRATCH/stopped.pcapng"
+kill -STOP "$capture"
+missed() { [ "$("$TOOL" --json --hca right counters | grep -o '"capture_missed":[0-9]*' | cut -d: -f2)" -gt 0 ]; }
+check 'a capture that is stopped misses frames' wait_for 60 missed
+kill -CONT "$capture"
+check 'and goes on' ends TERM
+check 'it says how many' test "$(lost stopped)" -gt 0
+check 'so does its file' test "$(dropped "$SCRATCH/stopped.pcapng")" = "$(lost stopped)"
+check 'the others go on' kill -0 "$traffic"
+
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+	cp "$TOOL" "$SCRATCH/softhca" && chmod 755 "$SCRATCH/softhca"
+	check 'another user is refused' refused 'only root' setpriv --reuid 65534 --regid 65534 \
+		--clear-groups "$SCRATCH/softhca" capture left -c 1
+else
+	echo 'not run: another user (needs root, setpriv)'
+fi
+
+kill "$traffic"
+wait_for 20 not_running "$traffic"
+pair ring write_bw --verify -s 65537 -n 24
+check 'the daemon ends cleanly' stop "$daemon"
+wait_for 10 not_running "$capture"
+over() { wait_for 10 grep -q 'frames captured' "$SCRATCH/busy4.log"; }
+check 'captures end with it' over
+finish
