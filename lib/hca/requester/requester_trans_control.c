@@ -173,19 +173,30 @@ static inline uint32_t reads_outstanding(const struct qp *q)
 	return q->rtc.reads_issued - __atomic_load_n(&q->rrc.reads_done, __ATOMIC_ACQUIRE);
 }
 
+/* Looks up how many more READs and atomics the QP may have, which has `reads` outstanding and is
+ * about to send one with that many scatter entries. */
+static __rte_noinline void look_up_reads(struct visit *v, uint32_t reads, uint32_t entries)
+{
+	const struct multi_queue *mq = v->e->mq;
+	uint32_t left = mq_free_count(&mq->re_free), share;
+
+	rtc_charge(v);
+	v->reads = mq_share(v->e, &mq->rd_free, v->q, reads, 1);
+	share = share_of_owner(&mq->re_free, left, v->q, reads);
+	if (share && reads == 0) /* it may be longer than the share */
+		share = RTE_MAX(share, entries);
+	v->entries = RTE_MIN(share, left);
+}
+
 /* Are there buffers for one more READ or atomic of the QP, which has `reads` of them
  * outstanding? */
 static bool read_buffers(struct visit *v, uint32_t reads)
 {
-	const struct multi_queue *mq = v->e->mq;
 	uint32_t entries = v->r->traits & USER_SCATTERS ? v->r->data_units : 0;
-	uint32_t left = mq_free_count(&mq->re_free), share;
 
-	rtc_charge(v);
-	if (!mq_share(v->e, &mq->rd_free, v->q, reads, 1) || left < entries)
-		return false;
-	share = share_of_owner(&mq->re_free, left, v->q, reads);
-	return share >= entries || (share && reads == 0);
+	if (unlikely(!v->reads || v->entries < entries))
+		look_up_reads(v, reads, entries);
+	return v->reads && v->entries >= entries;
 }
 
 /*

@@ -120,7 +120,8 @@ enum rrc_state rrc_step_read_implicit_release(struct rrc_work *w)
 			return rrc_drop(w, COUNTER_drop_ack_syndrome);
 		rrc_take_credits(w);
 	}
-	rrc_release(w->e, q, psn_sub(head->psn, 1));
+	if (mq_count(&q->mq.sw)) /* else that has happened */
+		rrc_release(w->e, q, psn_sub(head->psn, 1));
 	if (unlikely(h->psn != psn_add(head->psn, q->rrc.read_packets)))
 		return RRC_READ_RETRANS;
 	w->rd = head;

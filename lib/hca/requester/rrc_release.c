@@ -92,6 +92,8 @@ bool rrc_read_in_the_way(struct engine *e, const struct qp *q, uint32_t upto)
 
 void rrc_release_local(struct engine *e, struct qp *q)
 {
+	if (!mq_count(&q->mq.sw))
+		return;
 	rrc_release(e, q, psn_sub(q->rrc.unacked_psn, 1));
 }
 

@@ -41,6 +41,8 @@ struct visit {
 	uint32_t later;	     /* bytes of its turn for which this poll has no time */
 	uint32_t window;     /* PSNs left to send */
 	uint32_t share;	     /* packets that may be kept, of its share; 0: to be looked up */
+	uint32_t reads;	     /* the same of READs and atomics, */
+	uint32_t entries;    /* and of their scatter entries */
 	uint32_t sw, rd, re; /* elements put so far in its life, as far as they were charged */
 	unsigned room;	     /* left in RTC_RPG */
 	enum park_reason reason;

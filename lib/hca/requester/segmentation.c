@@ -309,6 +309,8 @@ enum rtc_state rtc_rc_store_entry(struct visit *v)
 	rtc_spend(v, 0);
 	__atomic_store_n(&q->rtc.reads_issued, q->rtc.reads_issued + 1, __ATOMIC_RELEASE);
 	rd_put(v->e->mq, &q->mq.rd, &x);
+	v->reads--;
+	v->entries -= x.entries;
 	advance_psn(v, packets);
 	count(rtc_counters(v->e), COUNTER_request_packets);
 	count_n(rtc_counters(v->e), COUNTER_request_bytes, scatters ? 0 : r->length);
