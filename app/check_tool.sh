@@ -113,13 +113,18 @@ expect 0 'header_parse' --socket "$socket" top -b -n 1 -d 0.1 --hca hca1
 expect 2 'wants a terminal' --socket "$socket" top
 expect 2 'not a number above 0' --socket "$socket" top -n 0
 expect 2 'no key to sort by' --socket "$socket" top -b --sort size
-if "$(dirname "$0")/check_top.py" "$softhca" "$socket"; then
-	echo 'ok softhca top'
-else
-	failed=1
-	echo 'FAIL softhca top'
-fi
-for view in status qp fifos runtime counters held limits cm topology; do
+expect 0 'softhcad' --socket "$socket" clients
+expect 0 'none' --socket "$socket" clients --pid 1
+expect 1 'there is no HCA nosuch' --socket "$socket" --hca nosuch all
+for script in check_top.py check_json.py; do
+	if "$(dirname "$0")/$script" "$softhca" "$socket"; then
+		echo "ok $script"
+	else
+		failed=1
+		echo "FAIL $script"
+	fi
+done
+for view in all clients status qp fifos runtime counters held limits cm topology; do
 	is_json "$view"
 done
 exit $failed

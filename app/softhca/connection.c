@@ -100,6 +100,29 @@ json_t *connection_ask(struct connection *c, const char *command, const char *pa
 	return NULL;
 }
 
+json_t *connection_ask_pages(struct connection *c, const char *command, const char *before,
+			     const char *list)
+{
+	json_int_t next = 0, from;
+	json_t *all = NULL, *page;
+	char parameters[96];
+
+	do {
+		from = next;
+		snprintf(parameters, sizeof(parameters), "%s%lld", before, (long long)from);
+		page = connection_ask(c, command, parameters);
+		next = json_integer_value(json_object_get(page, "next"));
+		json_object_del(page, "next");
+		if (all) {
+			json_object_update(json_object_get(all, list), json_object_get(page, list));
+			json_decref(page);
+		} else {
+			all = page;
+		}
+	} while (next && next != from);
+	return all;
+}
+
 bool connection_ask_into(struct connection *c, json_t *to, const char *command,
 			 const char *parameters)
 {

@@ -22,7 +22,12 @@ void connection_close(struct connection *c);
  */
 json_t *connection_ask(struct connection *c, const char *command, const char *parameters);
 
-/* The same; the answer becomes the value of `parameters` in `to`. False: there is none. */
+/* The same of a command that shows a list in pages: `before` and the number where a page begins, from
+ * 0, are its parameters. The pages' lists, dictionaries, are joined. */
+json_t *connection_ask_pages(struct connection *c, const char *command, const char *before,
+			     const char *list);
+
+/* The same as the first; the answer becomes the value of `parameters` in `to`. False: there is none. */
 bool connection_ask_into(struct connection *c, json_t *to, const char *command,
 			 const char *parameters);
 

@@ -84,30 +84,16 @@ static void print_one_qp(json_t *answer)
 
 json_t *qps_ask(struct connection *c, const char *hca)
 {
-	unsigned long long from = 0, next;
-	json_t *all = NULL, *more;
-	char parameters[64];
+	char before[64];
 
-	do {
-		snprintf(parameters, sizeof(parameters), "%s,0,%llu", hca, from);
-		more = connection_ask(c, "qp", parameters);
-		next = number_of(more, "next");
-		json_object_del(more, "next");
-		if (all) {
-			json_object_update(json_object_get(all, "qps"),
-					   json_object_get(more, "qps"));
-			json_decref(more);
-		} else {
-			all = more;
-		}
-	} while (next > from && (from = next));
-	return all;
+	snprintf(before, sizeof(before), "%s,0,", hca);
+	return connection_ask_pages(c, "qp", before, "qps");
 }
 
 /* Does that client of that HCA belong to the process? */
-static bool is_of(const json_t *status, const char *hca, unsigned long long client, unsigned pid)
+static bool is_of(const json_t *all, const char *hca, unsigned long long client, unsigned pid)
 {
-	json_t *clients = json_object_get(status, "clients"), *one;
+	json_t *clients = json_object_get(all, "clients"), *one;
 	const char *key;
 
 	json_object_foreach(clients, key, one)
@@ -122,21 +108,17 @@ static bool is_of(const json_t *status, const char *hca, unsigned long long clie
 /* Removes those that were not asked for. */
 static void filter_qps(struct connection *c, const struct request *r, const char *hca, json_t *qps)
 {
-	json_t *status = r->pid ? connection_ask(c, "status", NULL) : NULL, *qp;
+	json_t *clients = r->pid ? clients_ask(c) : NULL, *qp;
 	const char *qpn;
 	void *next;
 
-	if (json_object_size(json_object_get(status, "clients")) <
-	    number_of(status, "client_count"))
-		fputs("softhca: the daemon does not list all clients: some may be missing\n",
-		      stderr);
 	json_object_foreach_safe(qps, next, qpn, qp)
 	{
 		if ((r->state && strcasecmp(r->state, text_of(qp, "state")) != 0) ||
-		    (r->pid && !is_of(status, hca, number_of(qp, "client"), r->pid)))
+		    (r->pid && !is_of(clients, hca, number_of(qp, "client"), r->pid)))
 			json_object_del(qps, qpn);
 	}
-	json_decref(status);
+	json_decref(clients);
 }
 
 static int show_one_qp(struct connection *c, const struct request *r, const char *hca)

@@ -35,7 +35,13 @@ struct request {
 /* All queue pairs of an HCA, in one answer; NULL after printing why not. */
 json_t *qps_ask(struct connection *c, const char *hca);
 
+/* The same of all clients. */
+json_t *clients_ask(struct connection *c);
+
 int view_status(struct connection *c, const struct request *r);
+int view_clients(struct connection *c, const struct request *r);
+/* Prints the document of doc/json.md. */
+int view_all(struct connection *c, const struct request *r);
 int view_qp(struct connection *c, const struct request *r);
 int view_fifos(struct connection *c, const struct request *r);
 int view_counters(struct connection *c, const struct request *r);

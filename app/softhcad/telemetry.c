@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "clients_view.h"
 #include "cm_view.h"
 #include "daemon.h"
 #include "dict.h"
@@ -77,6 +78,18 @@ static int answer_status(const char *command, const char *params, struct rte_tel
 	if (!d)
 		return -ENODEV;
 	status_put(d, to);
+	telemetry_leave(d);
+	return 0;
+}
+
+static int answer_clients(const char *command, const char *params, struct rte_tel_data *to)
+{
+	struct daemon *d = telemetry_enter();
+
+	rte_tel_data_start_dict(to);
+	if (!d)
+		return -ENODEV;
+	clients_put(d, params ? strtoul(params, NULL, 0) : 0, to);
 	telemetry_leave(d);
 	return 0;
 }
@@ -227,6 +240,9 @@ int telemetry_start(struct daemon *d)
 		telemetry_cb answer;
 	} commands[] = {
 		{"/softhca/status", "Ports, lcores, memory, clients. No parameters", answer_status},
+		{"/softhca/clients",
+		 "Programs. Parameters: none, or ID of the one after which to go on",
+		 answer_clients},
 		{"/softhca/qp", "Queue pairs. Parameters: HCA[,QPN], or HCA,0,INDEX from there on",
 		 answer_qp},
 		{"/softhca/fifos", "Channels of an engine. Parameters: HCA[,ENGINE]", answer_fifos},

@@ -553,10 +553,12 @@ void control_port_changed(struct control *c, unsigned int device, bool up)
 unsigned int control_clients(const struct control *c, struct control_client_info *info,
 			     unsigned int n)
 {
+	const uint64_t now = control_now_ns();
 	unsigned int i = 0;
 
 	for (const struct client *client = c->clients; client && i < n; client = client->next) {
 		info[i] = (struct control_client_info){
+			.id = client->id,
 			.index = client->index,
 			.pid = client->pid,
 			.uid = client->uid,
@@ -567,9 +569,13 @@ unsigned int control_clients(const struct control *c, struct control_client_info
 			.srqs = client->counts[OBJECT_SRQ],
 			.qps = client->counts[OBJECT_QP],
 			.bytes = share_held(&client->shares, SHARE_mapped_bytes),
+			.registered_bytes = share_held(&client->shares, SHARE_registered_bytes),
+			.connected_s = (now - client->begun_ns) / NS_IN_S,
 		};
 		if (client->device)
 			memcpy(info[i].device, client->device->config.name, 32);
+		if (client->captured)
+			memcpy(info[i].captures, client->captured->config.name, 32);
 		i++;
 	}
 	return c->client_count;

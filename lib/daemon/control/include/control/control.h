@@ -114,14 +114,18 @@ void control_port_changed(struct control *c, unsigned int device, bool up);
 
 /* What `softhca clients` shows; the caller's copy. */
 struct control_client_info {
+	uint32_t id; /* counts connections, from 1 */
 	uint32_t index;
 	int32_t pid;
 	uint32_t uid;
 	char device[32]; /* "" before HELLO */
 	uint32_t pds, pieces, mrs, cqs, srqs, qps;
 	uint64_t bytes; /* of its pieces */
+	uint64_t registered_bytes;
+	uint64_t connected_s; /* since when */
+	char captures[32];    /* the HCA whose frames it captures; "": none */
 };
-/* Fills up to n, returns the number of clients. */
+/* Fills up to n, those that connected last first; returns the number of clients. */
 unsigned int control_clients(const struct control *c, struct control_client_info *info,
 			     unsigned int n);
 

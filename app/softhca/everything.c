@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `softhca all`: the daemon's answers as one document, whose form doc/json.md describes. */
+#include <stdio.h>
+#include <string.h>
+#include "columns.h"
+#include "view.h"
+
+enum { SCHEMA = 1 };
+
+/* The objects of a dictionary, whose names are numbers that telemetry needed or that the objects
+ * have themselves, as an array under the same key. */
+static void make_array(json_t *in, const char *key)
+{
+	json_t *objects = json_object_get(in, key), *array = json_array(), *one;
+	const char *name;
+
+	json_object_foreach(objects, name, one)
+	{
+		json_array_append(array, one);
+	}
+	json_object_set_new(in, key, array);
+}
+
+/* Puts what `from` has under that key into `to`. */
+static void take(json_t *to, json_t *from, const char *key)
+{
+	json_object_set(to, key, json_object_get(from, key));
+}
+
+/* An answer, of which a part is a list; NULL after printing why not. */
+static json_t *ask_list(struct connection *c, const char *command, const char *parameters,
+			const char *list)
+{
+	json_t *answer = connection_ask(c, command, parameters);
+
+	if (answer && list)
+		make_array(answer, list);
+	return answer;
+}
+
+/* The engines of an HCA: fifos, calls and stages of each. */
+static json_t *engines_of(struct connection *c, const char *hca)
+{
+	unsigned long long engines = 1;
+	json_t *array = json_array();
+	char parameters[64];
+
+	for (unsigned engine = 0; engine < engines; engine++) {
+		json_t *answer;
+
+		snprintf(parameters, sizeof(parameters), "%s,%u", hca, engine);
+		answer = connection_ask(c, "fifos", parameters);
+		if (!answer) {
+			json_decref(array);
+			return NULL;
+		}
+		engines = number_of(answer, "engines");
+		json_object_del(answer, "hca");
+		json_object_del(answer, "engines");
+		json_array_append_new(array, answer);
+	}
+	return array;
+}
+
+/* NULL after printing why not. */
+static json_t *hca_of(struct connection *c, const char *hca, json_t *port)
+{
+	json_t *counters = connection_ask(c, "counters", hca);
+	json_t *held = counters ? connection_ask(c, "held", hca) : NULL;
+	json_t *qps = held ? qps_ask(c, hca) : NULL;
+	json_t *engines = qps ? engines_of(c, hca) : NULL;
+	json_t *to = engines ? json_object() : NULL;
+
+	if (to) {
+		json_object_set(to, "port", port);
+		take(to, counters, "counters");
+		take(to, counters, "port_counters");
+		json_object_del(held, "hca");
+		json_object_set(to, "held", held);
+		make_array(qps, "qps");
+		take(to, qps, "qps");
+		take(to, qps, "qp_count");
+		json_object_set(to, "engines", engines);
+	}
+	json_decref(counters);
+	json_decref(held);
+	json_decref(qps);
+	json_decref(engines);
+	return to;
+}
+
+/* Of the wanted HCA, or of each. False after printing why not. */
+static bool put_hcas(struct connection *c, const struct request *r, json_t *to, json_t *ports)
+{
+	json_t *hcas = json_object(), *port, *one = NULL;
+	const char *hca;
+
+	json_object_set_new(to, "hcas", hcas);
+	json_object_foreach(ports, hca, port)
+	{
+		if (r->hca && strcmp(r->hca, hca) != 0)
+			continue;
+		one = hca_of(c, hca, port);
+		if (!one)
+			return false;
+		json_object_set_new(hcas, hca, one);
+	}
+	if (!one)
+		fprintf(stderr, "softhca: there is no HCA %s\n", r->hca);
+	return one;
+}
+
+static bool put_clients(struct connection *c, json_t *to)
+{
+	json_t *clients = clients_ask(c);
+
+	if (!clients)
+		return false;
+	make_array(clients, "clients");
+	take(to, clients, "clients");
+	take(to, clients, "client_count");
+	json_decref(clients);
+	return true;
+}
+
+static bool put_limits(struct connection *c, json_t *to)
+{
+	json_t *limits = ask_list(c, "limits", NULL, "rows");
+
+	if (!limits)
+		return false;
+	make_array(limits, "holders");
+	return json_object_set_new(to, "limits", limits) == 0;
+}
+
+static bool put_cm(struct connection *c, json_t *to)
+{
+	json_t *cm = ask_list(c, "cm", NULL, "ids");
+
+	return cm && json_object_set_new(to, "cm", cm) == 0;
+}
+
+/* The daemon itself, and what is of no single HCA. */
+static bool put_daemon(struct connection *c, const struct request *r, json_t *to)
+{
+	json_t *status = connection_ask(c, "status", NULL), *ports;
+	bool done;
+
+	if (!status)
+		return false;
+	ports = json_incref(json_object_get(status, "ports"));
+	json_object_set_new(to, "schema", json_integer(SCHEMA));
+	json_object_del(status, "ports");
+	json_object_del(status, "clients");
+	json_object_del(status, "client_count");
+	json_object_set_new(to, "daemon", status);
+	done = put_clients(c, to) && put_limits(c, to) && put_cm(c, to) &&
+	       put_hcas(c, r, to, ports);
+	json_decref(ports);
+	return done;
+}
+
+int view_all(struct connection *c, const struct request *r)
+{
+	json_t *all = json_object();
+	bool done = put_daemon(c, r, all);
+
+	if (done) {
+		json_dumpf(all, stdout, r->json ? JSON_COMPACT : JSON_INDENT(2));
+		puts("");
+	}
+	json_decref(all);
+	return done ? EXIT_CODE_OK : EXIT_CODE_FAILURE;
+}
