@@ -148,9 +148,10 @@ int port_capture_begin(struct port *port, void *memory, uint64_t bytes, uint32_t
 		c++;
 	if (c == port->captures + PORT_CAPTURES_MAX)
 		return -EBUSY;
-	*c = (struct capture){.queue_bytes = rte_align64prevpow2(room),
-			      .snap = snap ? snap : UINT32_MAX,
-			      .payload = payload};
+	c->queue_bytes = rte_align64prevpow2(room);
+	c->snap = snap ? snap : UINT32_MAX;
+	c->payload = payload;
+	memset(c->writer, 0, sizeof(c->writer));
 	fill_head(memory, port->config.queues, c->queue_bytes);
 	__atomic_store_n(&c->ring, memory, __ATOMIC_RELEASE);
 	show(port);

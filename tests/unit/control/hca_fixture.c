@@ -193,6 +193,26 @@ static void port_leave_(void *ctx, const uint8_t mgid[16])
 	__atomic_sub_fetch(&f->joined, 1, __ATOMIC_RELAXED);
 }
 
+static int port_capture(void *ctx, void *memory, uint64_t bytes, uint32_t snap)
+{
+	struct fixture *f = ctx;
+
+	if (f->capture_result)
+		return f->capture_result;
+	memset(memory, (int)snap, bytes);
+	__atomic_store_n(&f->captured, memory, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static void port_capture_end_(void *ctx, const void *memory)
+{
+	struct fixture *f = ctx;
+
+	DIE_IF(f->captured != memory);
+	memset(f->captured, 0, 1); /* still there */
+	__atomic_store_n(&f->captured, NULL, __ATOMIC_RELEASE);
+}
+
 static int port_attribute(void *ctx, const char *name, char *text, unsigned int bytes)
 {
 	return strcmp(name, "answer") ? -ENOENT : snprintf(text, bytes, "42\n");
@@ -254,6 +274,8 @@ void fixture_start(struct fixture *f, const struct fixture_total *totals, bool p
 					       .would_ask = port_would_ask_,
 					       .join = port_join_,
 					       .leave = port_leave_,
+					       .capture = port_capture,
+					       .capture_end = port_capture_end_,
 					       .attribute = port_attribute};
 	DIE_IF(control_create(&config, &f->control));
 	for (; totals && totals->total; totals++)

@@ -23,7 +23,9 @@ struct fixture {
 	int resolve_result; /* what it answers then */
 	bool would_ask;	    /* what would_ask answers; atomic */
 	bool port_down_vlan;
-	int join_result; /* what join answers; atomic */
+	int join_result;    /* what join answers; atomic */
+	int capture_result; /* what capture answers; atomic */
+	void *captured;	    /* the memory of the capture; NULL: none; atomic */
 	uint32_t
 		joined; /* by how much more often join was called with success than leave; atomic */
 };

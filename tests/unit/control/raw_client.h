@@ -142,6 +142,13 @@ static inline int raw_open(const char *path, struct control_hello_reply *reply)
 	return fd;
 }
 
+static inline int raw_capture(int fd, int memory, const struct control_capture *in)
+{
+	struct control_capture_reply out;
+
+	return raw_call(fd, CONTROL_CAPTURE, in, sizeof(*in), &memory, 1, &out, sizeof(out));
+}
+
 static inline int raw_add_piece(int fd, int file, const struct control_piece *in, uint32_t *piece)
 {
 	struct control_number out = {0};

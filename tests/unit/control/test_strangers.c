@@ -17,14 +17,16 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* As the client's page; as memory, for reading only, too; where none belongs; left in the queue. */
+/* As a capture's memory; as the client's page; as memory, for reading only, too; where none belongs; left in the queue. */
 static void pass_everywhere(int stranger)
 {
 	const struct control_header query = {.type = CONTROL_QUERY_PORT}, bad = {.type = 0};
 	const int two[2] = {stranger, stranger};
+	const struct control_capture capture = {.version = CONTROL_VERSION, .bytes = 1 << 20};
 	struct control_hello_reply hello;
 	int fd = raw_connect(f.path);
 
+	assert_int_equal(raw_capture(fd, stranger, &capture), -EINVAL);
 	assert_int_equal(raw_hello_with(fd, stranger, &hello), -EINVAL);
 	close(fd);
 	fd = raw_open(f.path, &hello);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Captures over the control socket: who may, with what memory, and until when. */
+#include "hca_test.h"
+#include "host-abi/capture_ring.h"
+#include "raw_client.h"
+
+enum { BYTES = 1 << 20 };
+
+static const struct control_capture right = {.version = CONTROL_VERSION, .bytes = BYTES, .snap = 7};
+
+static bool is_captured(void)
+{
+	return __atomic_load_n(&f.captured, __ATOMIC_ACQUIRE);
+}
+
+TEST(capture__lasts_as_long_as_its_connection)
+{
+	int fd = raw_connect(f.path), memory = raw_memfd(BYTES, RAW_SEALS);
+	uint8_t byte = 0;
+
+	assert_int_equal(raw_capture(fd, memory, &right), 0);
+	assert_true(is_captured());
+	assert_int_equal(pread(memory, &byte, 1, BYTES - 1), 1);
+	assert_int_equal(byte, right.snap);
+	/* one at a time on a connection */
+	assert_int_equal(raw_capture(fd, memory, &right), -EBUSY);
+	close(fd);
+	assert_true(fixture_wait_clients(&f, 0));
+	assert_false(is_captured());
+	close(memory);
+}
+
+TEST(capture__and_device_on_one_connection)
+{
+	int memory = raw_memfd(BYTES, RAW_SEALS),
+	    page = raw_memfd(sizeof(struct client_page), RAW_SEALS);
+	int fd = raw_connect(f.path);
+	struct control_hello_reply hello;
+
+	assert_int_equal(raw_capture(fd, memory, &right), 0);
+	assert_int_equal(raw_hello_with(fd, page, &hello), 0);
+	/* only before a device is opened */
+	raw_capture(fd, memory, &right);
+	assert_true(fixture_wait_clients(&f, 0));
+	assert_false(is_captured());
+	close(fd);
+	close(memory);
+	close(page);
+}
+
+TEST(capture__refused)
+{
+	static const struct {
+		const char *why;
+		int answer, port_answer, seals;
+		struct control_capture in;
+	} rows[] = {
+		{"version",
+		 -EPROTO,
+		 0,
+		 RAW_SEALS,
+		 {.version = CONTROL_VERSION + 1, .bytes = BYTES}},
+		{"no such HCA",
+		 -ENODEV,
+		 0,
+		 RAW_SEALS,
+		 {.version = CONTROL_VERSION, .bytes = BYTES, .device = "none"}},
+		{"not sealed",
+		 -EINVAL,
+		 0,
+		 F_SEAL_GROW,
+		 {.version = CONTROL_VERSION, .bytes = BYTES}},
+		{"another size",
+		 -EINVAL,
+		 0,
+		 RAW_SEALS,
+		 {.version = CONTROL_VERSION, .bytes = 2 * BYTES}},
+		{"no bytes", -EINVAL, 0, RAW_SEALS, {.version = CONTROL_VERSION}},
+		{"too much",
+		 -EINVAL,
+		 0,
+		 RAW_SEALS,
+		 {.version = CONTROL_VERSION, .bytes = CAPTURE_BYTES_MAX + 4096}},
+		{"too often",
+		 -EBUSY,
+		 -EBUSY,
+		 RAW_SEALS,
+		 {.version = CONTROL_VERSION, .bytes = BYTES}},
+	};
+	int fd = raw_connect(f.path), memory;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		memory = raw_memfd(BYTES, rows[i].seals);
+		f.capture_result = rows[i].port_answer;
+		if (raw_capture(fd, memory, &rows[i].in) != rows[i].answer)
+			fail_msg("%s", rows[i].why);
+		close(memory);
+	}
+	/* and nothing is left that would keep it from the next */
+	f.capture_result = 0;
+	memory = raw_memfd(BYTES, RAW_SEALS);
+	assert_int_equal(raw_capture(fd, memory, &right), 0);
+	close(memory);
+	close(fd);
+	assert_true(fixture_wait_clients(&f, 0));
+}
+
+/* This thread's alone: the daemon stays who it is. */
+static void become(uid_t user)
+{
+	assert_int_equal(syscall(SYS_setresuid, -1, user, -1), 0);
+}
+
+TEST(capture__is_not_for_other_users)
+{
+	int memory = raw_memfd(BYTES, RAW_SEALS), fd;
+
+	if (geteuid() != 0)
+		skip();
+	become(65534);
+	fd = raw_connect(f.path);
+	become(0);
+	assert_int_equal(raw_capture(fd, memory, &right), -EPERM);
+	assert_false(is_captured());
+	close(fd);
+	close(memory);
+}
+
+static int start_impatient(void **state)
+{
+	fixture_hello_ms = 500;
+	return start(state);
+}
+
+static int stop_impatient(void **state)
+{
+	fixture_hello_ms = 0;
+	return stop(state);
+}
+
+/* Who captures need not open a device as well. */
+TEST_STATE(capture__may_be_silent, start_impatient, stop_impatient, NULL)
+{
+	int silent = raw_connect(f.path), memory = raw_memfd(BYTES, RAW_SEALS);
+	int fd = raw_connect(f.path);
+
+	assert_int_equal(raw_capture(fd, memory, &right), 0);
+	assert_true(fixture_wait_clients(&f, 1));
+	assert_true(is_captured());
+	assert_int_equal(raw_receive(silent, NULL, 0), RAW_GONE);
+	close(silent);
+	close(fd);
+	close(memory);
+}
