@@ -93,6 +93,17 @@ expect 0 'drop_rx_icrc' --socket "$socket" counters --all
 expect 0 'retransmit_elements' --socket "$socket" held
 expect 0 'qps' --socket "$socket" limits
 expect 0 'queue pairs' --socket "$socket" limits --all
+expect 0 'hca1.loss' --socket "$socket" set
+expect 0 'Probability that a packet is dropped' --socket "$socket" set loss
+expect 0 '512' --socket "$socket" --hca hca0 set quantum_bytes 512
+expect 0 'hca0.quantum_bytes: as before' set --socket "$socket" hca0.quantum_bytes 512
+expect 1 'needs a restart' --socket "$socket" set daemon.cm off
+expect 1 'is none of' --socket "$socket" set log_level loud
+expect 2 "did you mean 'loss'?" --socket "$socket" set los 1
+expect 2 "no HCA 'hca2'" --socket "$socket" set hca2.loss 1
+expect 2 'unexpected argument more' --socket "$socket" set loss 1 more
+expect 1 'no daemon answers' --socket "$scratch/none.sock" set
+expect 0 'hca1.loss' complete --socket "$socket" set hca1.l
 expect 0 '0 identifiers' --socket "$socket" cm
 expect 0 'mad_malformed' --socket "$socket" cm --all
 expect 0 'a second' --socket "$socket" counters --all --watch=0.1 -n 2
@@ -124,7 +135,7 @@ for script in check_top.py check_json.py; do
 		echo "FAIL $script"
 	fi
 done
-for view in all clients status qp fifos runtime counters held limits cm topology; do
+for view in all clients status qp fifos runtime counters held limits cm topology set; do
 	is_json "$view"
 done
 exit $failed

@@ -301,7 +301,7 @@ int config_read(struct config *c, const char *path, struct config_error *error)
 	return apply_file(c, &scan, error);
 }
 
-int config_set(struct config *c, const char *assignment, struct config_error *error)
+int config_assign(struct config *c, const char *assignment, struct config_error *error)
 {
 	char section[CONFIG_NAME_BYTES], key[CFG_NAME_LEN];
 	size_t dot = strcspn(assignment, "."), equals = strcspn(assignment, "=");
@@ -310,7 +310,7 @@ int config_set(struct config *c, const char *assignment, struct config_error *er
 	bool daemon;
 
 	snprintf(error->text, sizeof(error->text),
-		 "--set %.200s: not of the form daemon.key=value or NAME.key=value", assignment);
+		 "not of the form daemon.key=value or NAME.key=value");
 	if (!assignment[equals] || dot >= equals || dot >= sizeof(section) ||
 	    equals - dot - 1 >= sizeof(key))
 		return -EINVAL;
@@ -326,6 +326,17 @@ int config_set(struct config *c, const char *assignment, struct config_error *er
 		note_line(daemon ? SCOPE_DAEMON : SCOPE_HCA, h, key, 0);
 		return 0;
 	}
-	snprintf(error->text, sizeof(error->text), "--set %.200s: %s", assignment, why.text);
+	snprintf(error->text, sizeof(error->text), "%s", why.text);
 	return -EINVAL;
+}
+
+int config_set(struct config *c, const char *assignment, struct config_error *error)
+{
+	struct config_error why;
+	int ret = config_assign(c, assignment, &why);
+
+	if (ret)
+		snprintf(error->text, sizeof(error->text), "--set %.200s: %.300s", assignment,
+			 why.text);
+	return ret;
 }

@@ -53,6 +53,10 @@ void help_print(FILE *out, const struct command *command);
 int refuse_command(const char *name);
 int refuse_option(const char *name);
 
+/* Prints "unknown setting 'los', did you mean 'loss'?" with the nearest of these names. Returns
+ * EXIT_CODE_USAGE. */
+int refuse_setting(const char *name, const char *const *names, unsigned count);
+
 /* `softhca complete WORD...`: prints what the last word may become, a line each. Asks a daemon for
  * the names of its HCAs if there is one. Exit code. */
 int complete(int count, char **words);

@@ -2,6 +2,7 @@
 /* What a word of the command line may become, for shells; see commands.h. */
 #include <string.h>
 #include "commands.h"
+#include "settings.h"
 #include "target.h"
 
 static void offer(const char *dashes, const char *word, const char *begun)
@@ -76,6 +77,27 @@ static void offer_hcas(int count, char **words, const char *begun)
 	connection_close(&c);
 }
 
+/* The names of the settings that can change, if a daemon answers. */
+static void offer_settings(int count, char **words, const char *begun)
+{
+	static struct settings all;
+	const char *socket = NULL;
+	char name[2 * sizeof(all.setting[0].key)];
+
+	for (int i = 0; i + 1 < count; i++) {
+		if (strcmp(words[i], "--socket") == 0)
+			socket = words[i + 1];
+	}
+	if (settings_open(socket, &all))
+		return;
+	for (unsigned i = 0; i < all.count; i++) {
+		snprintf(name, sizeof(name), "%s.%s", all.setting[i].section, all.setting[i].key);
+		if (all.setting[i].runtime)
+			offer("", name, begun);
+	}
+	settings_close(&all);
+}
+
 int complete(int count, char **words)
 {
 	const char *begun = count ? words[count - 1] : "";
@@ -98,5 +120,7 @@ int complete(int count, char **words)
 		offer_commands(begun);
 	else if (strcmp(command->operands, "[HCA]") == 0)
 		offer_hcas(count, words, begun);
+	else if (strcmp(command->name, "set") == 0 && strcmp(words[count - 2], "set") == 0)
+		offer_settings(count, words, begun);
 	return EXIT_CODE_OK;
 }

@@ -226,10 +226,20 @@ static int read_line(int argc, char **argv, struct line *l)
 	return code;
 }
 
+/* Of "[NAME [VALUE]]": 2. */
+static unsigned operand_count(const struct command *command)
+{
+	unsigned n = command->operands[0] ? 1 : 0;
+
+	for (const char *at = command->operands; *at; at++)
+		n += *at == ' ';
+	return n;
+}
+
 /* What was given that this command does not take. Exit code. */
 static int check_line(const struct command *command, const struct line *l)
 {
-	unsigned words = command->operands[0] ? 2 : 1;
+	unsigned words = 1 + operand_count(command);
 
 	if (l->word_count > words)
 		return refuse("unexpected argument ", l->words[words]);
@@ -285,6 +295,7 @@ static int execute(struct line *l)
 	if (code)
 		return code;
 	l->r.object = l->word_count > 1 ? l->words[1] : NULL;
+	l->r.value = l->word_count > 2 ? l->words[2] : NULL;
 	return run_command(command, &l->r);
 }
 

@@ -81,3 +81,12 @@ int refuse_option(const char *name)
 		consider(&g, option_infos[i].name);
 	return refuse_word("option", name[1] == '-' ? "--" : "-", &g);
 }
+
+int refuse_setting(const char *name, const char *const *names, unsigned count)
+{
+	struct guess g = {.typed = name, .distance = 3};
+
+	for (unsigned i = 0; i < count; i++)
+		consider(&g, names[i]);
+	return refuse_word("setting", "", &g);
+}

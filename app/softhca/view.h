@@ -13,7 +13,7 @@ enum { HCAS_MAX = 16, HCA_NAME_BYTES = 32 };
 struct request {
 	const char *socket, *prefix; /* of the daemon; NULL: as usual */
 	const char *hca;	     /* NULL: all */
-	const char *object;	     /* the operand; NULL: none */
+	const char *object, *value;  /* the operands; NULL: none */
 	bool json;		     /* print answers as received */
 	bool all;	    /* counters, cm: including zeroes; limits: with their sentences */
 	bool dot;	    /* topology: for graphviz */
@@ -56,6 +56,7 @@ int view_metrics(struct connection *c, const struct request *r);
 int view_exporter(struct connection *c, const struct request *r);
 /* Captures frames of a port, until it is told to end. */
 int view_capture(struct connection *c, const struct request *r);
+int view_set(struct connection *c, const struct request *r);
 int view_help(struct connection *c, const struct request *r);
 /* Needs a daemon only for json; c is NULL if there is none. */
 int view_topology(struct connection *c, const struct request *r);

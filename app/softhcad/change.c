@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See change.h. What differs is config_merge()'s to find; here it is logged and applied. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -106,4 +107,56 @@ void change_reload(struct daemon *d)
 	snprintf(state, sizeof(state), "READY=1\nSTATUS=%s%s",
 		 ret < 0 ? "Not reloaded: " : "Running", ret < 0 ? error.text : "");
 	notify_service(state);
+}
+
+int change_read(void *ctx, uint32_t index, struct control_setting *out)
+{
+	static struct config_value v;
+	const struct daemon *d = ctx;
+	int ret = config_setting(&d->config, index, &v);
+
+	if (ret)
+		return ret;
+	snprintf(out->section, sizeof(out->section), "%s", v.section);
+	snprintf(out->key, sizeof(out->key), "%s", v.key);
+	out->runtime = v.runtime;
+	out->shortened =
+		snprintf(out->value, sizeof(out->value), "%s", v.text) >= (int)sizeof(out->value);
+	return 0;
+}
+
+/* The difference that one assignment makes. */
+static void keep(void *ctx, const struct config_change *c)
+{
+	*(struct config_change *)ctx = *c;
+}
+
+static int answer(char *text, unsigned bytes, const char *assignment, const char *what, int error)
+{
+	snprintf(text, bytes, "%.*s: %s", (int)strcspn(assignment, "="), assignment, what);
+	return error;
+}
+
+int change_one(void *ctx, const struct control_changer *who, const char *assignment, char *text,
+	       unsigned bytes)
+{
+	static struct config asked, now;
+	static struct config_change c;
+	struct daemon *d = ctx;
+	struct config_error error;
+	char by[64];
+
+	asked = now = d->written;
+	if (config_assign(&asked, assignment, &error))
+		return answer(text, bytes, assignment, error.text, -EINVAL);
+	if (!config_merge(&now, &asked, keep, &c))
+		return answer(text, bytes, assignment, "as before", 0);
+	if (!c.runtime)
+		return answer(text, bytes, assignment, "needs a restart", -EBUSY);
+	snprintf(by, sizeof(by), "user %u, pid %d", (unsigned)who->uid, (int)who->pid);
+	if (change(d, &asked, by, &error) < 0)
+		return answer(text, bytes, assignment, error.text, -EINVAL);
+	snprintf(text, bytes, "%s.%s: %s -> %s", c.section, c.key, or_nothing(c.before),
+		 or_nothing(c.after));
+	return 0;
 }

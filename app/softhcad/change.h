@@ -6,7 +6,11 @@
  * setting. What a running daemon can apply applies at once, without a pause of the data path; the
  * rest of the daemon stays as it is. Control thread, under the daemon's lock.
  */
+#include <stdint.h>
+
 struct daemon;
+struct control_changer;
+struct control_setting;
 
 /*
  * Reads the configuration that the command line names again, with the rights that the daemon has by
@@ -15,5 +19,13 @@ struct daemon;
  * nothing. Tells the service manager.
  */
 void change_reload(struct daemon *d);
+
+/* The index-th setting as it applies now. 0, -ENOENT. ctx: struct daemon; for control_settings_ops. */
+int change_read(void *ctx, uint32_t index, struct control_setting *out);
+
+/* Changes one setting, "SECTION.KEY=VALUE", and logs who did it. 0 with what has changed in text;
+ * -EINVAL: it is wrong, -EBUSY: it needs a restart, with the reason. The same. */
+int change_one(void *ctx, const struct control_changer *who, const char *assignment, char *text,
+	       unsigned bytes);
 
 #endif

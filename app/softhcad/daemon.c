@@ -53,21 +53,39 @@ static const char *socket_group(const struct daemon_config *c)
 	return getgrnam(system_group) ? system_group : "";
 }
 
+/* Whose members may change the daemon: looked up once, as its filter of system calls forbids to load
+ * what a look-up may need. False: there is no such group. */
+static bool find_admins(const struct daemon_config *c, struct control_config *control)
+{
+	const char *name = c->admin_group[0] ? c->admin_group : "softhca-admin";
+	const struct group *group = getgrnam(name);
+
+	control->has_admin_group = group;
+	control->admin_gid = group ? group->gr_gid : 0;
+	if (!group && c->admin_group[0])
+		LOG(ERR, "there is no group %s", name);
+	return group || !c->admin_group[0];
+}
+
 static int make_control(struct daemon *d)
 {
 	struct control_device devices[HCA_MAX];
-	const struct control_config c = {.socket_path = d->config.daemon.socket,
-					 .socket_mode = d->config.daemon.socket_mode,
-					 .socket_group = socket_group(&d->config.daemon),
-					 .device_count = d->device_count,
-					 .devices = devices,
-					 .shares = d->shares,
-					 .hello_timeout_ms =
-						 d->config.daemon.hello_timeout_s * 1000,
-					 .cm_adopt = cm_adopt,
-					 .cm_ctx = d};
-	int ret = paths_make_folder_of(d->config.daemon.socket, geteuid());
+	struct control_config c = {.socket_path = d->config.daemon.socket,
+				   .socket_mode = d->config.daemon.socket_mode,
+				   .socket_group = socket_group(&d->config.daemon),
+				   .device_count = d->device_count,
+				   .devices = devices,
+				   .shares = d->shares,
+				   .hello_timeout_ms = d->config.daemon.hello_timeout_s * 1000,
+				   .cm_adopt = cm_adopt,
+				   .cm_ctx = d,
+				   .settings = {.read = change_read, .change = change_one},
+				   .settings_ctx = d};
+	int ret = find_admins(&d->config.daemon, &c) ? 0 : -EINVAL;
 
+	if (ret)
+		return ret;
+	ret = paths_make_folder_of(d->config.daemon.socket, geteuid());
 	for (unsigned i = 0; i < d->device_count; i++)
 		device_describe(&d->devices[i], &devices[i]);
 	/* Clients' files are created before clients can connect. Where another daemon listens the

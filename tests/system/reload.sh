@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A daemon changes while it runs: SIGHUP makes it read its configuration again and apply what it can,
 # and says what it cannot; a file with an error changes nothing. It happens under traffic, which goes on.
+# `softhca set` changes one setting, if it may.
 . "$(dirname "$0")/lib.sh"
 need_command python3
 
@@ -63,5 +64,51 @@ moves
 check 'nothing is lost any more' [ "$(counted impaired_lost)" = "$lost" ]
 for _ in $(seq 50); do kill -HUP "$daemon"; done
 check 'many are as good as one' says 'reload: 0 differences'
+
+runner=()
+set_() { "${runner[@]}" "$TOOL" --socket "$SCRATCH/ring.sock" set "$@" >"$SCRATCH/set.log" 2>&1; }
+# as USER GROUP GROUPS ARGUMENTS...: set_ with these IDs; GROUPS: --clear-groups, or --groups=LIST.
+as() {
+	local runner=(setpriv --reuid "$1" --regid "$2" "$3")
+	set_ "${@:4}"
+}
+refused() { ! "$@" && grep -q "$why" "$SCRATCH/set.log"; }
+check 'one setting of one HCA' set_ left.loss 0.02
+check 'is told' grep -qx 'left.loss: 0 -> 0.02' "$SCRATCH/set.log"
+check 'and logged with its user' says "user $(id -u), pid "
+lost=$(counted impaired_lost)
+moves
+check 'it applies' lost_more_than "$lost"
+check 'the same of both' set_ loss 0
+check 'where it differs' grep -qx 'right.loss: as before' "$SCRATCH/set.log"
+why='left.qps: needs a restart' check 'not what needs a restart' refused set_ left.qps 128
+why='out of range' check 'nor what the file may not have' refused set_ left.loss 2
+check 'log level' set_ daemon.log_level error
+check 'poll' set_ daemon.poll busy
+moves
+check 'what changed is listed' set_
+check 'with its value' grep -q 'daemon.poll  *busy' "$SCRATCH/set.log"
+check 'the file counts again' set_ daemon.log_level notice
+reload
+check 'after a reload' says 'reload: daemon.poll: busy -> adaptive, applied'
 check 'the daemon ends cleanly' stop "$daemon"
+
+if [ "$(id -u)" -eq 0 ]; then
+	chmod 755 "$SCRATCH"
+	cp "$TOOL" "$SCRATCH/softhca"
+	TOOL=$SCRATCH/softhca
+	daemon ring -c "$SCRATCH/ring.conf" --set daemon.admin_group="$(getent group 65534 | cut -d: -f1)"
+	daemon=$started
+	why=EPERM check 'not every user' refused as 65533 65533 --clear-groups loss 0.1
+	check 'the attempt is logged' says 'user 65533 may not change settings'
+	check 'and counted' [ "$(counted control_refused)" -gt 0 ]
+	check 'every user may look' as 65533 65533 --clear-groups loss
+	check 'a member of the group' as 65533 65534 --clear-groups loss 0.1
+	check 'also if it is one of many' as 65533 65533 --groups=65532,65534 loss 0
+	why=EPERM check 'not of others' refused as 65533 65533 --groups=65531,65532 loss 0.1
+	check 'nothing else has happened' [ "$(grep -c 'user 65533, pid .*applied' "$SCRATCH/ring.log")" = 4 ]
+	check 'the daemon ends cleanly' stop "$daemon"
+	check 'there must be such a group' eval \
+		"! timeout 20 $DAEMON --socket $SCRATCH/none.sock --set daemon.admin_group=nosuch"
+fi
 finish

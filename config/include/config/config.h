@@ -51,6 +51,7 @@ struct daemon_config {
 	char socket[PATHS_BYTES_MAX];
 	uint32_t socket_mode; /* permissions; filled in by config_check() */
 	char socket_group[CONFIG_NAME_BYTES];
+	char admin_group[CONFIG_PREFIX_BYTES];
 	char user[CONFIG_PREFIX_BYTES];
 	char prefix[CONFIG_PREFIX_BYTES];
 	uint32_t log_level;	/* enum config_log_level */
@@ -115,6 +116,9 @@ int config_read(struct config *c, const char *path, struct config_error *error);
 /* Applies one --set option, "daemon.key=value" or "NAME.key=value" with the name of an HCA. 0;
  * -EINVAL with *error. */
 int config_set(struct config *c, const char *assignment, struct config_error *error);
+
+/* The same for an assignment that is no option: *error says only what is wrong. */
+int config_assign(struct config *c, const char *assignment, struct config_error *error);
 
 /*
  * Checks how settings fit together (ring peers, addresses, devices, placements) and fills in

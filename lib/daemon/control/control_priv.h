@@ -389,6 +389,10 @@ bool segments_all_allowed(pid_t pid);
 /* objects.c: places this mapped memory of the client on the node of its engine. */
 void client_bind(const struct client *client, void *at, uint64_t bytes);
 
+/* settings.c: may the client change what concerns others, too? Root, the daemon's own user and the
+ * members of its admin_group may. */
+bool client_may_change(const struct client *client);
+
 /* multicast.c: detaches a QP from all its groups. */
 void multicast_leave_all(struct qp_object *qp);
 

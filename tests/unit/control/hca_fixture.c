@@ -251,11 +251,27 @@ static void start_hca(struct fixture *f, bool poll_pipeline)
 	DIE_IF(ceu_start(f->ceu));
 }
 
+static int read_setting(void *ctx, uint32_t index, struct control_setting *out)
+{
+	strcpy(out->key, "answer");
+	return index ? -ENOENT : 0;
+}
+
+static int change_setting(void *ctx, const struct control_changer *who, const char *assignment,
+			  char *text, unsigned int bytes)
+{
+	snprintf(text, bytes, "%s by %d", assignment, (int)who->pid);
+	return strcmp(assignment, "hca0.answer=42") == 0 ? 0 : -EBUSY;
+}
+
 void fixture_start(struct fixture *f, const struct fixture_total *totals, bool poll_pipeline)
 {
 	struct control_device device = {.name = "hca0", .guid = 0x1234, .kick_eventfd = -1};
-	struct control_config config = {
-		.device_count = 1, .devices = &device, .cm_adopt = fixture_cm_adopt, .cm_ctx = f};
+	struct control_config config = {.device_count = 1,
+					.devices = &device,
+					.cm_adopt = fixture_cm_adopt,
+					.cm_ctx = f,
+					.settings = {read_setting, change_setting}};
 	static int runs;
 
 	*f = (struct fixture){0};

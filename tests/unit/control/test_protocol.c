@@ -91,6 +91,38 @@ TEST(attributes__are_read_before_hello)
 	close(fd);
 }
 
+static int get_setting(int fd, uint32_t version, uint32_t index)
+{
+	struct control_get_setting in = {.version = version, .index = index};
+	struct control_setting out;
+
+	return raw_call(fd, CONTROL_GET_SETTING, &in, sizeof(in), NULL, 0, &out, sizeof(out));
+}
+
+/* By the daemon's own user; tests/system/reload.sh tries others. */
+TEST(settings__are_read_and_changed_before_hello)
+{
+	struct control_set in = {.version = CONTROL_VERSION, .assignment = "hca0.answer=42"};
+	struct control_set_reply out = {0};
+	int fd = raw_connect(f.path);
+	char text[64];
+
+	assert_int_equal(get_setting(fd, CONTROL_VERSION, 0), 0);
+	assert_int_equal(get_setting(fd, CONTROL_VERSION, 1), -ENOENT);
+	assert_int_equal(get_setting(fd, CONTROL_VERSION + 1, 0), -EPROTO);
+	assert_int_equal(raw_call(fd, CONTROL_SET, &in, sizeof(in), NULL, 0, &out, sizeof(out)), 0);
+	assert_int_equal(out.error, 0);
+	snprintf(text, sizeof(text), "hca0.answer=42 by %d", (int)getpid());
+	assert_string_equal(out.text, text);
+	in.assignment[strlen("hca0.answer=")] = '5';
+	assert_int_equal(raw_call(fd, CONTROL_SET, &in, sizeof(in), NULL, 0, &out, sizeof(out)), 0);
+	assert_int_equal(out.error, -EBUSY);
+	memset(in.assignment, 'x', sizeof(in.assignment));
+	assert_int_equal(raw_call(fd, CONTROL_SET, &in, sizeof(in), NULL, 0, &out, sizeof(out)),
+			 -EINVAL);
+	close(fd);
+}
+
 TEST(objects__are_the_clients_own)
 {
 	struct raw a, b;

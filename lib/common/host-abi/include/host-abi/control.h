@@ -40,6 +40,8 @@ static inline enum control_time control_when(uint32_t type)
 	switch (type) {
 	case CONTROL_LIST_DEVICES:
 	case CONTROL_READ_ATTRIBUTE:
+	case CONTROL_GET_SETTING:
+	case CONTROL_SET:
 		return CONTROL_ANY_TIME;
 	case CONTROL_HELLO:
 	case CONTROL_OPEN_CM:
@@ -137,6 +139,33 @@ struct control_attribute {
 	uint32_t bytes;
 	uint32_t reserved;
 	char text[480]; /* ends with a newline, not with a NUL */
+};
+
+/* A setting of the daemon, as it applies now. All texts end with a NUL. */
+struct control_get_setting {
+	uint32_t version;
+	uint32_t index; /* from 0 */
+};
+
+struct control_setting {
+	char section[32]; /* "daemon", or the name of an HCA */
+	char key[32];
+	uint32_t runtime;   /* 1: CONTROL_SET can change it; 0: needs a restart */
+	uint32_t shortened; /* 1: the value is longer than this has room for */
+	char value[400];
+};
+
+/* Changes a setting, as the line "key = value" in that section would. */
+struct control_set {
+	uint32_t version;
+	uint32_t reserved;
+	char assignment[480]; /* "SECTION.KEY=VALUE" */
+};
+
+struct control_set_reply {
+	int32_t error; /* 0: it applies; -errno: nothing has changed, and the text says why */
+	uint32_t reserved;
+	char text[480];
 };
 
 struct control_gid_reply {

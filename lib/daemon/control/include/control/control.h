@@ -61,6 +61,21 @@ struct control_device {
 	void *ctx;
 };
 
+/* Who changes something. */
+struct control_changer {
+	uint32_t uid;
+	int32_t pid;
+};
+
+/* Callbacks for the daemon's settings; both NULL: it has none. */
+struct control_settings_ops {
+	/* Fills *out, which is zeroed, with the index-th setting. 0, -ENOENT. */
+	int (*read)(void *ctx, uint32_t index, struct control_setting *out);
+	/* Changes one: "SECTION.KEY=VALUE". 0 with what has changed in text; -errno with the reason. */
+	int (*change)(void *ctx, const struct control_changer *who, const char *assignment,
+		      char *text, unsigned int bytes);
+};
+
 struct control_config {
 	const char *socket_path;  /* an old socket file there is replaced unless somebody listens on
 				     it; NULL: no socket */
@@ -81,6 +96,10 @@ struct control_config {
 	 * connection manager. */
 	int (*cm_adopt)(void *ctx, int fd);
 	void *cm_ctx;
+	struct control_settings_ops settings;
+	void *settings_ctx;
+	bool has_admin_group;
+	uint32_t admin_gid; /* its members may change things, besides root and our own user */
 };
 
 /*

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests about the daemon itself: its settings, and who may change them. What they are and how they
+ * are applied is the daemon's (control_settings_ops). Control thread. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "control_priv.h"
+
+/* Was the connecting process in that group? The kernel noted its groups then. */
+static bool in_group(int fd, gid_t group)
+{
+	struct ucred who = {.gid = (gid_t)-1};
+	socklen_t bytes = sizeof(who);
+	gid_t *groups;
+	bool in;
+
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes);
+	in = who.gid == group;
+	bytes = 0;
+	if (in || getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &bytes) == 0 || errno != ERANGE)
+		return in; /* it has no others */
+	groups = malloc(bytes);
+	if (groups && getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &bytes) == 0)
+		for (socklen_t i = 0; i < bytes / sizeof(*groups) && !in; i++)
+			in = groups[i] == group;
+	free(groups);
+	return in;
+}
+
+bool client_may_change(const struct client *client)
+{
+	const struct control_config *c = &client->control->config;
+
+	return client->uid == 0 || client->uid == geteuid() ||
+	       (c->has_admin_group && in_group(client->fd, c->admin_gid));
+}
+
+int run_get_setting(struct call *call)
+{
+	const struct control_config *c = &call->client->control->config;
+	const struct control_get_setting *in = call->body;
+
+	if (in->version != CONTROL_VERSION)
+		return -EPROTO;
+	return c->settings.read ? c->settings.read(c->settings_ctx, in->index, call->reply)
+				: -ENOENT;
+}
+
+int run_set(struct call *call)
+{
+	struct client *client = call->client;
+	const struct control_config *c = &client->control->config;
+	const struct control_set *in = call->body;
+	const struct control_changer who = {client->uid, client->pid};
+	struct control_set_reply *out = call->reply;
+
+	if (in->version != CONTROL_VERSION)
+		return -EPROTO;
+	if (!memchr(in->assignment, '\0', sizeof(in->assignment)) || !c->settings.change)
+		return -EINVAL;
+	if (!client_may_change(client)) {
+		CLIENT_LOG(client, WARNING, "user %u may not change settings",
+			   (unsigned int)client->uid);
+		return -EPERM;
+	}
+	out->error = c->settings.change(c->settings_ctx, &who, in->assignment, out->text,
+					sizeof(out->text));
+	return 0;
+}
