@@ -8,9 +8,10 @@ CHECKED ?= build-checked
 MUTATED ?= build-mutation
 STRESSED ?= build-stress
 FUZZED ?= build-fuzz
+ARM64 ?= build-arm64
 PACKAGED ?= build-deb
 
-.PHONY: help deps deps-build build demo check conformance soak stress fuzz model mutation bench bench-check compare doc deb deb-check format install clean
+.PHONY: help deps deps-build build demo check conformance soak stress fuzz model mutation arm64 bench bench-check compare doc deb deb-check format install clean
 .NOTPARALLEL:
 
 help:
@@ -29,6 +30,7 @@ help:
 	@echo 'make model    Spin looks at all that can happen in the models of tests/model, for minutes'
 	@echo 'make mutation  breaks each checked condition in turn and tells which test notices (FILES="a.c b.c":'
 	@echo '              of these alone)'
+	@echo 'make arm64    builds for arm64 and runs the conformance programs and most unit tests under emulation'
 	@echo 'make bench    the benchmarks, each as a share of the physical limit'
 	@echo 'make bench-check  the shares alone, and what fell against bench/path/baseline.json'
 	@echo 'make compare  TCP, UCX, perftest and softhca beside each other: a table, and $(BUILD)/compare.svg'
@@ -39,7 +41,7 @@ help:
 	@echo 'make format   clang-format all C sources in place'
 	@echo 'make install  install under PREFIX ($(PREFIX)), fixed when $(BUILD)/ is configured; man pages, too,'
 	@echo '              if make doc has built them'
-	@echo 'make clean    remove $(BUILD)/, $(CHECKED)/, $(MUTATED)/, $(FUZZED)*/, $(PACKAGED)/ and $(STRESSED)-*/'
+	@echo 'make clean    remove $(BUILD)/, $(CHECKED)/, $(MUTATED)/, $(FUZZED)*/, $(ARM64)/, $(PACKAGED)/ and $(STRESSED)-*/'
 
 deps:
 	./.ci/deps build test verbs
@@ -108,6 +110,9 @@ $(STRESSED)-%/build.ninja:
 mutation: deps
 	./tests/mutation/mutate --folder $(MUTATED) $(FILES)
 
+arm64: deps
+	./tests/arm64/run $(ARM64)
+
 $(CHECKED)/build.ninja:
 	meson setup $(CHECKED) --buildtype=debugoptimized -Db_lto=false
 
@@ -145,4 +150,4 @@ install: build
 		{ mkdir -p $(DESTDIR)$(PREFIX)/share/man && cp -r $(BUILD)/doc/man/. $(DESTDIR)$(PREFIX)/share/man; }
 
 clean:
-	rm -rf $(BUILD) $(CHECKED) $(MUTATED) $(FUZZED) $(FUZZED)-memory $(PACKAGED) $(STRESSED)-address $(STRESSED)-thread
+	rm -rf $(BUILD) $(CHECKED) $(MUTATED) $(FUZZED) $(FUZZED)-memory $(ARM64) $(PACKAGED) $(STRESSED)-address $(STRESSED)-thread
