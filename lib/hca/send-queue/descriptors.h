@@ -40,15 +40,15 @@ static inline bool request_chains(struct rte_mbuf *m)
 	return (ee_nds & WQE_NEXT_NDS_MASK) != 0 && !(ee_nds & WQE_NEXT_D);
 }
 
-/* Whole cache lines where that stays in the queue (its length is a multiple of 64): no call, no
+/* Blocks of 64 bytes where that stays in the queue (its length is a multiple of 64): no call, no
  * branch on the length. */
 static inline void copy_units(uint8_t *to, const uint8_t *sq, uint32_t offset, uint32_t bytes)
 {
-	if (unlikely(offset % RTE_CACHE_LINE_SIZE)) {
+	if (unlikely(offset % 64)) {
 		memcpy(to, sq + offset, bytes);
 		return;
 	}
-	for (uint32_t i = 0; i < bytes; i += RTE_CACHE_LINE_SIZE)
+	for (uint32_t i = 0; i < bytes; i += 64)
 		rte_mov64(to + i, sq + offset + i);
 }
 

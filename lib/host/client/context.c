@@ -16,6 +16,16 @@
 
 enum { QPS_MAX = 1 << QPN_INDEX_BITS_MAX };
 
+/* A hint to the core that this thread spins. */
+static inline void cpu_relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield" ::: "memory");
+#endif
+}
+
 void spin_wait(struct spin *l)
 {
 	unsigned int spins = 0;
@@ -25,7 +35,7 @@ void spin_wait(struct spin *l)
 			if (++spins % 256 == 0)
 				sched_yield();
 			else
-				__builtin_ia32_pause();
+				cpu_relax();
 		}
 	} while (__atomic_exchange_n(&l->held, 1, __ATOMIC_ACQUIRE));
 }

@@ -88,13 +88,10 @@ static int memory_with(const char *device, const char *name, const char *text, s
 static bool attribute_behind(int fd, char device[32], char name[NAME_BYTES])
 {
 	static const char before[] = "/memfd:" NAME_PREFIX, after[] = " (deleted)";
-	char link[32], path[NAME_BYTES + sizeof(before) + sizeof(after)], *slash;
-	ssize_t n;
+	char path[NAME_BYTES + sizeof(before) + sizeof(after)], *slash;
+	size_t n = view_name_of(fd, path, sizeof(path));
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = syscall(SYS_readlink, link, path, sizeof(path) - 1);
-	path[n > 0 ? n : 0] = 0;
-	if (strncmp(path, before, sizeof(before) - 1) != 0 || n < (ssize_t)sizeof(after) ||
+	if (n < sizeof(after) || strncmp(path, before, sizeof(before) - 1) != 0 ||
 	    strcmp(path + n - (sizeof(after) - 1), after) != 0)
 		return false;
 	path[n - (sizeof(after) - 1)] = 0;
@@ -157,18 +154,13 @@ int view_open_live(const char *shown, int flags)
 
 int view_relive(int fd, int flags)
 {
-	char link[32], path[PATH_MAX];
+	char path[PATH_MAX];
 	struct stat st;
 	int live;
-	ssize_t n;
 
-	if (fd < 0 || syscall(SYS_fstat, fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size != 0)
+	if (fd < 0 || syscall(SYS_fstat, fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size != 0 ||
+	    !view_name_of(fd, path, sizeof(path)))
 		return fd;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = syscall(SYS_readlink, link, path, sizeof(path) - 1);
-	if (n <= 0)
-		return fd;
-	path[n] = 0;
 	live = view_is_tree(path) ? view_open_live(path, flags) : VIEW_NOT_SPECIAL;
 	if (live == VIEW_NOT_SPECIAL)
 		return fd;

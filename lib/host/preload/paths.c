@@ -18,22 +18,32 @@ enum { ROOT_BYTES = ASK_PATH_BYTES + sizeof(SYSFS_TREE_SUFFIX) };
 static const char *const shown_folders[] = {SYSFS_CLASS, SYSFS_VERBS_CLASS, SYSFS_DEVICES,
 					    SYSFS_DEVICE_FOLDER};
 
+size_t view_name_of(int fd, char *name, size_t room)
+{
+	char link[32];
+	long n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = syscall(SYS_readlinkat, AT_FDCWD, link, name, room);
+	if (n <= 0 || (size_t)n >= room)
+		return 0;
+	name[n] = 0;
+	return (size_t)n;
+}
+
 /* Resolves to the kernel's name for it, comparable with what the kernel reports. */
 static void resolve_links(char path[ROOT_BYTES])
 {
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_PATH | O_CLOEXEC);
-	char link[32], found[ROOT_BYTES];
-	long n;
+	char found[ROOT_BYTES];
+	size_t n;
 
 	if (fd < 0)
 		return;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = syscall(SYS_readlink, link, found, sizeof(found));
+	n = view_name_of(fd, found, sizeof(found));
 	close(fd);
-	if (n <= 0 || n >= ROOT_BYTES)
-		return;
-	memcpy(path, found, (size_t)n);
-	path[n] = 0;
+	if (n)
+		memcpy(path, found, n + 1);
 }
 
 /* The tree. Every thread finds the same, whichever comes first. */

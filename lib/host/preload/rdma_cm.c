@@ -86,16 +86,13 @@ bool view_is_cm_path(const char *shown)
 
 bool view_is_cm_at(int dir, const char *path)
 {
-	char link[32], folder[PATH_MAX];
-	size_t tail = strlen(SYSFS_DEVICE_FOLDER);
-	ssize_t n;
+	char folder[PATH_MAX];
+	size_t tail = strlen(SYSFS_DEVICE_FOLDER), n;
 
 	if (dir == AT_FDCWD || !path || strcmp(path, strrchr(SYSFS_RDMA_CM, '/') + 1) != 0)
 		return false;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
-	n = syscall(SYS_readlink, link, folder, sizeof(folder) - 1);
-	folder[n > 0 ? n : 0] = 0;
-	return n > (ssize_t)tail && strcmp(folder + n - tail, SYSFS_DEVICE_FOLDER) == 0 &&
+	n = view_name_of(dir, folder, sizeof(folder));
+	return n > tail && strcmp(folder + n - tail, SYSFS_DEVICE_FOLDER) == 0 &&
 	       view_is_tree(folder);
 }
 

@@ -4,6 +4,7 @@
 /* What the files of lib/host/preload share. Any thread; no locks, no heap. */
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 /*
  * Translates a path of the program: `path` itself, or, if we show it, its place in the daemon's
@@ -26,6 +27,9 @@ long view_back(char *text, long n);
 /* Does the working directory lie in the tree? Cached until view_cwd_changed(). Keeps errno. */
 bool view_cwd_is_tree(void);
 void view_cwd_changed(void);
+
+/* Writes what the kernel calls the open file: its length, or 0: it has no name, or a longer one. */
+size_t view_name_of(int fd, char *name, size_t room);
 
 /* Returned by open functions for ordinary files. */
 enum { VIEW_NOT_SPECIAL = -2 };

@@ -369,15 +369,17 @@ TEST(unmap__not_while_it_is_in_a_wake_list)
 
 TEST(trim__gives_back_all_but_one)
 {
+	const uint32_t per_chunk = ICM_CHUNK_BYTES / sizeof(struct qp);
+
 	up();
-	for (uint32_t i = 0; i < BIG; i += 128) {
+	for (uint32_t i = 0; i < BIG; i += per_chunk) {
 		assert_int_equal(ceu_map_context(f.ceu, CEU_CONTEXT_QP, i), CEU_OK);
 		command_make_qp(&f, 0x100000 | i, SERVICE_UC);
 	}
 	assert_int_equal(ceu_trim_contexts(f.ceu), 0);
 	assert_in_range(f.qps.icm.mapped, 100, f.qps.icm.chunks);
 	ceu_batch_begin(f.ceu);
-	for (uint32_t i = 128; i < BIG; i += 128)
+	for (uint32_t i = per_chunk; i < BIG; i += per_chunk)
 		command_free_qp(&f, 0x100000 | i);
 	ceu_batch_end(f.ceu);
 	command_fixture_poll(&f);

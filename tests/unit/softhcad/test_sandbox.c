@@ -61,10 +61,16 @@ static void ask_what_is_forbidden(void)
 	REFUSED(keyctl, 0);
 	REFUSED(init_module, NULL, 0, "");
 	REFUSED(open_by_handle_at, 0, NULL, 0);
+	REFUSED(renameat2, AT_FDCWD, "/tmp/a", AT_FDCWD, "/tmp/b", 0);
+	REFUSED(symlinkat, "/tmp/a", AT_FDCWD, "/tmp/b");
+	REFUSED(fchmodat, AT_FDCWD, "/", 0755);
+	REFUSED(fchownat, AT_FDCWD, "/", 0, 0, 0);
+#ifdef SYS_chmod /* newer architectures have only the calls above */
 	REFUSED(rename, "/tmp/a", "/tmp/b");
 	REFUSED(symlink, "/tmp/a", "/tmp/b");
 	REFUSED(chmod, "/", 0755);
 	REFUSED(chown, "/", 0, 0);
+#endif
 	REFUSED(socket, AF_PACKET, SOCK_RAW, 0);
 	REFUSED(mmap, NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	REFUSED(mprotect, NULL, 4096, PROT_EXEC);

@@ -81,7 +81,7 @@ struct answer {
 			      answers that it replaced */
 	uint64_t reserved;
 };
-_Static_assert(sizeof(struct answer) == RTE_CACHE_LINE_SIZE, "an answer is a cache line");
+_Static_assert(sizeof(struct answer) == 64, "whole answers fit a cache line");
 
 /* The state of ExecutionEngine's receive queue. */
 enum ee_flushed {
@@ -294,8 +294,8 @@ struct qp {
 	} hp;
 } __rte_cache_aligned;
 
-/* "a QP costs the daemon at most 2 KiB besides its packets" */
-_Static_assert(sizeof(struct qp) <= 2048, "a QP costs at most 2 KiB");
+/* 2 KiB besides its packets; twice that where DPDK takes a cache line to be 128 bytes (arm64). */
+_Static_assert(sizeof(struct qp) <= 32 * RTE_CACHE_LINE_SIZE, "a QP costs at most 32 lines");
 
 struct qp_table {
 	struct icm icm; /* memory of the contexts */
@@ -382,7 +382,7 @@ static inline bool qp_sends(enum qp_state s)
 	return s == QP_RTS || s == QP_SQD;
 }
 
-/* Of the packets sent so far those that refer to payload are no longer to be believed.
+/* Invalidates the references to payload in all packets sent so far.
  * RequesterRecvControl; the CEU, when no lcore can find the QP any more. */
 static inline void qp_payload_ends(struct qp *q)
 {
