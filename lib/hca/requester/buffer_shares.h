@@ -2,15 +2,14 @@
 #ifndef REQUESTER_BUFFER_SHARES_H
 #define REQUESTER_BUFFER_SHARES_H
 /*
- * Who may have how many of MultiQueue's elements. Whoever asks for more is measured against what
- * is left: a QP may hold as much as it leaves free, the QPs of a client together twice as much,
- * those of a user three times as much. So one QP gets half of a pool at most, one client two
- * thirds, one user three quarters, and whoever comes later finds something.
+ * Who may have how many of MultiQueue's elements. The limits follow the number F of free ones: a QP
+ * may hold F, the QPs of a client together 2 F, those of a user 3 F. So one QP gets half of a pool
+ * at most, one client two thirds, one user three quarters, and whoever comes later finds something.
  *
- * What a silent peer holds comes back late or never, so silence is worth less: a QP whose peer has
- * not answered yet, or not for a while, gets a few elements, and all but its first not from the
- * last quarter of the pool. Whoever holds next to nothing is served from a reserve, beyond the share
- * of those whom it belongs to: a QP as long as a quarter of the pool is left, a client as long as a
+ * What a silent peer holds comes back late or never, so QPs with a silent peer get less: one whose
+ * peer has not answered yet, or not for a while, gets a few elements, and only its first from the
+ * last quarter of the pool. Who holds next to nothing is served from a reserve even if its client or
+ * user has used up its share: a QP as long as a quarter of the pool is left, a client as long as a
  * sixteenth is, a user as long as anything is.
  *
  * RequesterTransControl counts what it puts, when a visit ends; RequesterRecvControl counts what it

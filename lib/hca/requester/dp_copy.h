@@ -22,8 +22,8 @@ enum dp_answer dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m,
 
 /*
  * Instead of copying them: writes a reference to these bytes to dst (virt-to-phys/payload_ref.h) and
- * moves the cursor on. False: they are not in one piece, or inline, or there is more to say about
- * them; nothing has changed, dp_copy() does it. Stage segmentation.
+ * moves the cursor on. False: they are inline, or not in one piece, or their translation takes
+ * the slow path; nothing has changed, dp_copy() does it. Stage segmentation.
  */
 bool dp_refer(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
 	      uint32_t bytes);

@@ -40,8 +40,8 @@ static inline uint64_t qp_timeout_ns(const struct qp *q)
 }
 
 /*
- * For how long nothing may be acknowledged, while we poll, before everything outstanding is sent
- * again without counting a retry (a probe): several round trips, doubled with each probe, and never
+ * The time polled without an acknowledgement after which everything outstanding is sent again
+ * without counting a retry (a probe): several round trips, doubled with each probe, and never
  * longer than Ttr. A responder reports a loss once, by one NAK; if that NAK, or the packet that it
  * requested, is lost too, only the transport timer would discover it (C9-114, C9-139).
  */

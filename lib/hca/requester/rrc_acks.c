@@ -27,8 +27,8 @@ enum rrc_state rrc_retry(struct rrc_work *w, uint32_t psn)
 	return RRC_IDLE;
 }
 
-/* The same because of a NAK. One that a probe has drawn is no try: the transport timer, which
- * probes do not put off, counts what makes no progress. */
+/* The same because of a NAK. A NAK in answer to a probe takes no try: if nothing progresses, the
+ * transport timer, which probes do not restart, takes them. */
 static enum rrc_state retry_nak(struct rrc_work *w, uint32_t psn)
 {
 	if (likely(!w->q->rrc.probes))

@@ -32,7 +32,7 @@ void tc_stop(struct engine *e, struct qp *q);
  * next tick whether it has to run, and for how long. */
 void tc_restart(struct engine *e, struct qp *q);
 
-/* A Loss timer looks so soon whether there is a round trip to go by. */
+/* Ticks until a Loss timer first checks whether a round trip has been measured. */
 #define FIRST_LOOK_TICKS 16
 
 #endif

@@ -21,7 +21,7 @@ void ee_complete(struct engine *e, struct counters *c, struct qp *qp, struct cqe
 
 enum ee_state step_entry_fetch(struct ee_work *w)
 {
-	ask(w, CALL_EE_RWM, 1);
+	note_call(w, CALL_EE_RWM, 1);
 	switch (rwm_open(w->c, w->qp)) {
 	case RWM_VALID_ENTRY:
 		if (w->op->kind != WIRE_KIND_SEND)
@@ -58,7 +58,7 @@ static enum wire_outcome scatter(struct ee_work *w, const uint8_t *src, uint32_t
 		uint8_t *dst;
 		uint32_t n;
 
-		ask(w, CALL_EE_RWM, 2); /* fetch; update or release */
+		note_call(w, CALL_EE_RWM, 2); /* fetch; update or release */
 		if (rwm_fetch_entry(w->qp, &entry) != RWM_VALID_ENTRY)
 			return OUTCOME_LOCAL_LENGTH;
 		n = RTE_MIN(bytes, entry.bytes);
@@ -137,7 +137,7 @@ static inline enum ee_state vtp_read(struct ee_work *w)
 
 static struct write_addr load_addr(struct ee_work *w)
 {
-	ask(w, CALL_EE_WAT, 1);
+	note_call(w, CALL_EE_WAT, 1);
 	return wat_load(w->qp);
 }
 
@@ -207,7 +207,7 @@ enum ee_state step_store_addr(struct ee_work *w)
 {
 	w->write.va += w->a->payload_bytes;
 	w->write.left -= w->a->payload_bytes;
-	ask(w, CALL_EE_WAT, 1);
+	note_call(w, CALL_EE_WAT, 1);
 	wat_store(w->qp, &w->write);
 	return EE_CXT_WB;
 }
@@ -343,7 +343,7 @@ enum ee_state step_wqe_release(struct ee_work *w)
 		cqe.rlid_flags = CQE_HAS_GRH | (w->a->is_ipv6 ? CQE_SL_IPV6 : CQE_SL_IPV4);
 	}
 	ee_complete(w->e, w->c, w->qp, &cqe, w->a->headers.se);
-	ask(w, CALL_EE_RWM, 1);
+	note_call(w, CALL_EE_RWM, 1);
 	rwm_release_wqe(w->qp);
 	return EE_CXT_WB;
 }

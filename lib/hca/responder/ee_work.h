@@ -74,8 +74,8 @@ static inline void free_packet(struct ee_work *w)
 	w->ee->done[w->ee->done_count++] = w->m;
 }
 
-/* Commands to another module. */
-static inline void ask(struct ee_work *w, enum call_id which, unsigned n)
+/* Counts n calls of another module. */
+static inline void note_call(struct ee_work *w, enum call_id which, unsigned n)
 {
 	call_note(&w->e->stage[STAGE_RESPONDER_EXEC], which, n);
 }

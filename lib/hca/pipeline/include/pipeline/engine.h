@@ -79,8 +79,8 @@ struct engine {
 	int socket;	       /* NUMA node of its memory, or SOCKET_ID_ANY */
 	/* Written by the lcore loop before each poll; virtual in tests. */
 	uint64_t now_ns;    /* time of this round */
-	uint64_t slept_ns;  /* how much of it, in all, was spent asleep for want of work; atomic. In
-			       what else passes between two polls others had the CPU */
+	uint64_t slept_ns;  /* total time asleep for lack of work; atomic. In any other gap
+			       between two polls another thread had the CPU */
 	uint64_t heard_ns;  /* HeaderParser: it has handed on all that had arrived by then; atomic.
 			       UINT64_MAX until it looks for the first time */
 	uint64_t missed_ns; /* TimerControl: total time without a poll for arrivals; atomic */

@@ -15,11 +15,11 @@
 #include "wire/crc.h"
 #include "wire/encap.h"
 
-/* Which frames an HCA sends without ICRC. */
+/* When the ICRC of a frame that an HCA sends is computed. */
 enum icrc_mode {
-	ICRC_ALWAYS,	/* none */
-	ICRC_TO_OTHERS, /* those to the port's own MAC address, which come back at once */
-	ICRC_NEVER,	/* all: the port is joined to one of this daemon */
+	ICRC_ALWAYS,	/* for every frame */
+	ICRC_TO_OTHERS, /* not for those to the port's own MAC address, which come back at once */
+	ICRC_NEVER,	/* for none: the port is joined to one of this daemon */
 };
 
 /* Does a frame with this encapsulation go without ICRC? Any stage. */

@@ -125,9 +125,8 @@ struct arrival {
 	uint16_t l3_offset;	/* of the IP header */
 	const uint8_t *payload; /* in the frame; elsewhere: see payload_elsewhere */
 	uint8_t is_ipv6;
-	uint8_t payload_elsewhere; /* in the frame is a reference to it (virt-to-phys/payload_ref.h);
-				      who takes the packet lets `payload` point to the bytes
-				      themselves, for the current poll */
+	uint8_t payload_elsewhere; /* the frame holds a reference, which payload_ref_follow()
+				      resolves for the current poll */
 	uint8_t response;	   /* EE→RESPG: enum response_kind */
 	uint32_t msn;		   /* EE→RESPG: AETH MSN of the (last) response */
 	struct wire_headers headers;
