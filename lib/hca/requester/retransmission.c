@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Retransmission, for RequesterRecvControl's states NAK_RETRANS, ACK_LOSS_RETRANS, READ_RETRANS and
- * TIMER_RETRANS (rrc_acks.c, rrc_timers.c): go-back-N over MultiQueue's two queues in PSN order. Reads elements, releases none. Stage requester_recv.
+ * TIMER_RETRANS (rrc_acks.c, rrc_timers.c): go-back-N over MultiQueue's two queues in PSN order.
+ * Reads elements, releases none. Stage requester_recv.
  *
  * When the window is full (below) the walk pauses, after a packet that requests an acknowledgement,
  * until something is acknowledged. If that packet is lost, a probe or the Loss timer starts over.
