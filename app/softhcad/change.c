@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include "base/log.h"
 #include "base/shares.h"
@@ -89,6 +90,18 @@ static void notify_reloading(void)
 	notify_service(state);
 }
 
+/* A pipe, which a shell may have made for the start, has nothing to say a second time, and would keep us
+ * waiting for it. 0; -EINVAL with *error. */
+static int check_file(const struct options *o, struct config_error *error)
+{
+	struct stat st;
+
+	if (!o->file || stat(o->file, &st) || S_ISREG(st.st_mode))
+		return 0; /* reading it tells what else is wrong */
+	snprintf(error->text, sizeof(error->text), "%.200s: not a regular file", o->file);
+	return -EINVAL;
+}
+
 void change_reload(struct daemon *d)
 {
 	static struct config asked;
@@ -97,7 +110,9 @@ void change_reload(struct daemon *d)
 	int ret;
 
 	notify_reloading();
-	ret = options_config(&d->options, &asked, &error);
+	ret = check_file(&d->options, &error);
+	if (!ret)
+		ret = options_config(&d->options, &asked, &error);
 	if (!ret)
 		ret = change(d, &asked, "reload", &error);
 	if (ret < 0)

@@ -54,6 +54,10 @@ check 'the service manager hears of it' grep -q 'STATUS=Not reloaded: .*ring.con
 rm "$SCRATCH/ring.conf"
 kill -HUP "$daemon"
 check 'a missing one is no error of its own' says 'ring.conf: No such file'
+mkfifo "$SCRATCH/ring.conf"
+kill -HUP "$daemon"
+check 'nor a pipe, for which it would wait' says 'ring.conf: not a regular file'
+rm "$SCRATCH/ring.conf"
 check 'the traffic goes on, and is right' wait "$traffic"
 check 'its packets had their payload with them' [ "$(counted payload_refs)" -le $((refs + 1000)) ]
 
