@@ -7,13 +7,6 @@
 #include "port_internal.h"
 #include "nd.h"
 
-static struct pair open_default(void)
-{
-	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
-
-	return open_pair(&a, &b);
-}
-
 /* Polls until ip is resolved from p->a or given up. */
 static int resolve(struct pair *p, const uint8_t *ip, uint8_t mac[6])
 {
