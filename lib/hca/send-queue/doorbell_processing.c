@@ -15,6 +15,9 @@ enum {
 	USER_DESCRIPTORS_MIN = 64,
 	COUNT_POLLS = 16, /* between two counts of what users hold */
 	USER_UNKNOWN = USERS_MAX,
+	FEW_CLIENTS = 64,    /* up to so many, each poll looks at every one; else at as many that */
+	LATELY_NS = 200000,  /* ... have rung, and at all that have within this time ... */
+	SILENT_PER_POLL = 8, /* ... and at so many of the others in turn */
 };
 
 struct doorbell_fifo {
@@ -22,12 +25,15 @@ struct doorbell_fifo {
 	uint32_t consumer;
 	uint32_t user;	  /* of the client; USER_UNKNOWN until it rings for the first time */
 	uint64_t rung_ns; /* when a doorbell was taken last; 0: never */
+	bool recent;	  /* in dbp.recent */
 };
 
 struct dbp {
 	uint32_t end;  /* one past the highest client that was ever attached; atomic; control thread
 			  writes */
-	uint32_t next; /* client to begin with, for fairness */
+	uint32_t next; /* client to begin with, for fairness; of many: the silent one */
+	/* Of many: those that have rung, in any order, and the one to begin with. */
+	uint32_t recent[CLIENTS_MAX], recent_count, recent_next;
 	bool asleep;
 	uint32_t cpu; /* of the lcore, plus 1; 0: not known */
 	struct doorbell_fifo fifo[CLIENTS_MAX];
@@ -272,7 +278,8 @@ static __rte_noinline uint32_t user_of(const struct engine *e, struct rte_mbuf *
 }
 
 /* Takes up to n doorbells of one client. Returns how many descriptors went to out[]. */
-static unsigned take_client(struct engine *e, uint32_t client, struct rte_mbuf **out, unsigned n)
+static __rte_always_inline unsigned take_client(struct engine *e, uint32_t client,
+						struct rte_mbuf **out, unsigned n)
 {
 	struct dbp *d = e->dbp;
 	struct counters *c = stage_counters(e, STAGE_DOORBELL_WQE);
@@ -312,6 +319,87 @@ static unsigned take_client(struct engine *e, uint32_t client, struct rte_mbuf *
 	return got;
 }
 
+static unsigned poll_all(struct engine *e, uint32_t end, struct rte_mbuf **m, unsigned room)
+{
+	struct dbp *d = e->dbp;
+	unsigned got = 0;
+
+	for (uint32_t i = 0; i < end && got < room; i++) {
+		if (++d->next >= end)
+			d->next = 0;
+		got += take_client(e, d->next, m + got, room - got);
+	}
+	return got;
+}
+
+static __rte_noinline unsigned take_one_of_many(struct engine *e, uint32_t client,
+						struct rte_mbuf **out, unsigned n)
+{
+	return take_client(e, client, out, n);
+}
+
+static unsigned poll_silent(struct engine *e, uint32_t end, struct rte_mbuf **m, unsigned room)
+{
+	struct dbp *d = e->dbp;
+	unsigned got = 0;
+
+	for (uint32_t i = 0; i < SILENT_PER_POLL && got < room; i++) {
+		struct doorbell_fifo *f;
+		unsigned taken;
+
+		if (++d->next >= end)
+			d->next = 0;
+		f = &d->fifo[d->next];
+		taken = f->recent ? 0 : take_one_of_many(e, d->next, m + got, room - got);
+		if (taken) {
+			f->recent = true;
+			d->recent[d->recent_count++] = d->next;
+		}
+		got += taken;
+	}
+	return got;
+}
+
+/* Is it to be looked at in each poll? One that rings now and then is, unless there are many. */
+static bool stays(const struct engine *e, const struct doorbell_fifo *f)
+{
+	return __atomic_load_n(&f->uar, __ATOMIC_ACQUIRE) &&
+	       (e->dbp->recent_count <= FEW_CLIENTS || engine_now(e) <= f->rung_ns + LATELY_NS);
+}
+
+static unsigned poll_recent(struct engine *e, struct rte_mbuf **m, unsigned room)
+{
+	struct dbp *d = e->dbp;
+	unsigned got = 0;
+
+	for (uint32_t i = d->recent_count; i > 0 && got < room; i--) {
+		uint32_t client;
+		unsigned taken;
+
+		if (++d->recent_next >= d->recent_count)
+			d->recent_next = 0;
+		client = d->recent[d->recent_next];
+		taken = take_one_of_many(e, client, m + got, room - got);
+		if (!taken && !stays(e, &d->fifo[client])) {
+			d->fifo[client].recent = false;
+			d->recent[d->recent_next] = d->recent[--d->recent_count];
+		}
+		got += taken;
+	}
+	return got;
+}
+
+/* A look at a client's page costs a cache line or two, and one user may have a thousand clients: those
+ * that do nothing must not slow down each round for the others. */
+static __rte_noinline unsigned poll_many(struct engine *e, uint32_t end, struct rte_mbuf **m,
+					 unsigned room)
+{
+	/* Half of the room is for either. */
+	unsigned got = poll_silent(e, end, m, (room + (e->dbp->polls & 1)) / 2);
+
+	return got + poll_recent(e, m + got, room - got);
+}
+
 unsigned dbp_poll(struct engine *e)
 {
 	struct dbp *d = e->dbp;
@@ -319,14 +407,14 @@ unsigned dbp_poll(struct engine *e)
 	uint32_t end = __atomic_load_n(&d->end, __ATOMIC_ACQUIRE);
 	unsigned room = RTE_MIN(channel_room(out), (unsigned)BURST);
 	struct rte_mbuf *m[BURST];
-	unsigned got = 0;
+	unsigned got;
 
 	d->polls++;
-	for (uint32_t i = 0; i < end && got < room; i++) {
-		if (++d->next >= end)
-			d->next = 0;
-		got += take_client(e, d->next, m + got, room - got);
-	}
+	/* Before the lcore sleeps nobody may be missed. */
+	if (likely(end <= FEW_CLIENTS || d->asleep))
+		got = poll_all(e, end, m, room);
+	else
+		got = poll_many(e, end, m, room);
 	if (got)
 		channel_put(out, m, got);
 	return got;

@@ -289,6 +289,58 @@ TEST(dbp_poll__clients_in_turn)
 	free(other);
 }
 
+/* How many polls it takes until a doorbell is taken. */
+static unsigned polls_until_taken(void)
+{
+	unsigned polls = 1;
+
+	while (dbp_poll(fx->e) == 0 && polls < 1000)
+		polls++;
+	fx_unfill(CHANNEL_DBP_WS);
+	return polls;
+}
+
+/* Of many who do nothing each poll looks at a few; at whoever rings, always, as long as those are not
+ * many, too; and before the lcore sleeps at everybody. */
+TEST(dbp_poll__few_of_many_clients)
+{
+	enum { MANY = 1000, RINGING = 80, LONG_NS = 1000000 };
+	uint64_t w1 = fx->qp[1]->qpn << DOORBELL_QPN_SHIFT | 1;
+	uint64_t bell = DOORBELL_PHASE | USER_SEND | w1 << 32;
+	struct uar_page *page = aligned_alloc(4096, MANY * sizeof(*page));
+
+	memset(page, 0, MANY * sizeof(*page));
+	for (uint32_t i = 0; i < MANY; i++)
+		if (i != FX_CLIENT)
+			dbp_set_client(fx->e, i, &page[i]);
+	assert_int_equal(dbp_poll(fx->e), 0);
+	ring(0, USER_SEND, 0, 16);
+	assert_in_range(polls_until_taken(), 20, 200);
+	fx->e->now_ns += LONG_NS;
+	assert_int_equal(dbp_poll(fx->e), 0);
+	ring(0, USER_SEND, 16, 16);
+	assert_int_equal(polls_until_taken(), 1);
+	for (uint32_t i = 100; i < 100 + RINGING; i++) {
+		fx->qp[1]->client = i;
+		page[i].doorbell[0] = bell;
+		assert_in_range(polls_until_taken(), 1, 200);
+	}
+	fx->e->now_ns += LONG_NS;
+	assert_int_equal(dbp_poll(fx->e), 0);
+	fx->qp[1]->client = 900;
+	page[900].doorbell[0] = bell;
+	assert_in_range(polls_until_taken(), 2, 200);
+	dbp_set_asleep(fx->e, true);
+	fx->qp[1]->client = 899;
+	page[899].doorbell[0] = bell;
+	assert_int_equal(polls_until_taken(), 1);
+	dbp_set_asleep(fx->e, false);
+	for (uint32_t i = 0; i < MANY; i++)
+		dbp_set_client(fx->e, i, NULL);
+	assert_int_equal(dbp_poll(fx->e), 0);
+	free(page);
+}
+
 TEST(dbp_set_asleep__notifies_the_clients)
 {
 	dbp_set_asleep(fx->e, true);
