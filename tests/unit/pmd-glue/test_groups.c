@@ -9,13 +9,6 @@
 static const uint8_t group4[16] = {[10] = 0xff, [11] = 0xff, 239, 129, 2, 3};
 static const uint8_t group6[16] = {0xff, 0x0e, [13] = 7, 8, 9};
 
-static struct pair open_default(void)
-{
-	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
-
-	return open_pair(&a, &b);
-}
-
 static uint8_t *at(struct rte_mbuf *m, uint16_t offset)
 {
 	return rte_pktmbuf_mtod_offset(m, uint8_t *, offset);
