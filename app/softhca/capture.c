@@ -21,7 +21,7 @@
 #include "host-abi/control.h"
 #include "view.h"
 
-enum { RING_BYTES = 32 << 20, POLL_MS = 5 };
+enum { PAGE_BYTES = 4096, FILE_BUFFER_BYTES = 256 << 10, POLL_MS = 5 };
 
 struct capture {
 	const struct request *r;
@@ -55,17 +55,16 @@ static void handle_signals(void)
 /* ---- the daemon ---- */
 
 /* Sealed memory that is present. A descriptor; -errno. */
-static int make_ring(struct capture_head **ring)
+static int make_ring(struct capture_head **ring, uint64_t bytes)
 {
 	int fd = memfd_create("softhca-capture", MFD_CLOEXEC | MFD_ALLOW_SEALING), error;
 	void *at = MAP_FAILED;
 
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, CAPTURE_HEAD_BYTES + RING_BYTES) == 0 &&
+	if (ftruncate(fd, (off_t)bytes) == 0 &&
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-		at = mmap(NULL, CAPTURE_HEAD_BYTES + RING_BYTES, PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_POPULATE, fd, 0);
+		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
 	if (at != MAP_FAILED) {
 		*ring = at;
 		return fd;
@@ -100,16 +99,17 @@ static const char *refusal_text(int error)
 /* Passes the ring. Exit code. */
 static int begin(struct capture *c, const char *hca)
 {
-	struct control_capture in = {.version = CONTROL_VERSION,
-				     .snap = c->r->snaplen,
-				     .bytes = CAPTURE_HEAD_BYTES + RING_BYTES};
+	const uint64_t bytes = CAPTURE_HEAD_BYTES +
+			       ((c->r->buffer_bytes + PAGE_BYTES - 1) & -(uint64_t)PAGE_BYTES);
+	struct control_capture in = {
+		.version = CONTROL_VERSION, .snap = c->r->snaplen, .bytes = bytes};
 	struct control_capture_reply reply;
 	int fd, error;
 
 	if (strlen(hca) >= sizeof(in.device))
 		return refused(hca, refusal_text(-ENODEV));
 	strcpy(in.device, hca);
-	fd = make_ring(&c->ring);
+	fd = make_ring(&c->ring, bytes);
 	if (fd < 0)
 		return refused("memory for the capture", strerror(-fd));
 	error = ask(c->daemon, CONTROL_CAPTURE, &in, sizeof(in), &reply, sizeof(reply), fd, NULL);
@@ -158,6 +158,7 @@ static int open_file(struct capture *c)
 	}
 	if (!c->out)
 		return -errno;
+	setvbuf(c->out, NULL, _IOFBF, FILE_BUFFER_BYTES);
 	c->file_frames = 0;
 	c->file_dropped = c->dropped;
 	return c->r->file ? pcapng_begin(c->out, c->name, c->r->snaplen) : 0;
@@ -296,6 +297,8 @@ static int refuse_options(const struct request *r)
 		why = "frames are not printed as JSON";
 	else if (r->rotate_bytes && (!r->file || strcmp(r->file, "-") == 0))
 		why = "--rotate needs a file";
+	else if (r->buffer_bytes > CAPTURE_BYTES_MAX - CAPTURE_HEAD_BYTES)
+		why = "--buffer: more than 256M";
 	else if (r->file && strcmp(r->file, "-") == 0 && isatty(STDOUT_FILENO))
 		why = "-w - is for a pipe or a file, not for a terminal";
 	if (!why)

@@ -94,6 +94,8 @@ static int apply_option(enum option_id id, const char *argument, struct request 
 		return read_count(argument, &r->frames);
 	case OPTION_snaplen:
 		return read_count(argument, &r->snaplen);
+	case OPTION_buffer:
+		return read_size(argument, &r->buffer_bytes);
 	case OPTION_rotate:
 		return read_size(argument, &r->rotate_bytes);
 	case OPTION_state:
@@ -301,7 +303,7 @@ static int execute(struct line *l)
 
 int main(int argc, char **argv)
 {
-	struct line line = {.r = {.interval_s = 1}};
+	struct line line = {.r = {.interval_s = 1, .buffer_bytes = 64 << 20}};
 	int code;
 
 	if (argc > 1 && strcmp(argv[1], "complete") == 0)

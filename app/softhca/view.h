@@ -30,6 +30,7 @@ struct request {
 	const char *file;		 /* pcapng; NULL: lines */
 	unsigned frames, snaplen;	 /* 0: all */
 	unsigned long long rotate_bytes; /* of a file; 0: without end */
+	unsigned long long buffer_bytes; /* for frames that are not written yet */
 };
 
 /* All queue pairs of an HCA, in one answer; NULL after printing why not. */

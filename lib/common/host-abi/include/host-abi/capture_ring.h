@@ -17,8 +17,8 @@
 enum {
 	CAPTURE_QUEUES_MAX = 8,
 	CAPTURE_HEAD_BYTES = 4096,
-	CAPTURE_QUEUE_BYTES_MIN = 16 << 10, /* some frames of any length */
-	CAPTURE_BYTES_MAX = 256 << 20,	    /* of the memory */
+	CAPTURE_QUEUE_BYTES_MIN = 16 << 10,		      /* some frames of any length */
+	CAPTURE_BYTES_MAX = CAPTURE_HEAD_BYTES + (256 << 20), /* of the memory */
 };
 
 enum capture_direction {
