@@ -84,7 +84,8 @@ static const char *refusal_text(int error)
 {
 	switch (error) {
 	case -EPERM:
-		return "only root and the daemon's user may capture: frames hold everybody's data";
+		return "only root, the daemon's own user and members of its admin_group may "
+		       "capture (EPERM)";
 	case -EBUSY:
 		return "busy: it is captured as often as it may be at once";
 	case -ENODEV:

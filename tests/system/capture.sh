@@ -6,7 +6,7 @@
 need_command tshark
 
 ring_config >"$SCRATCH/ring.conf"
-daemon ring -c "$SCRATCH/ring.conf"
+daemon ring -c "$SCRATCH/ring.conf" --set daemon.admin_group=games
 daemon=$started
 chmod 711 "$SCRATCH"
 export SOFTHCA_SOCKET=$SCRATCH/ring.sock
@@ -106,7 +106,9 @@ check 'the others go on' kill -0 "$traffic"
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	cp "$TOOL" "$SCRATCH/softhca" && chmod 755 "$SCRATCH/softhca"
 	check 'another user is refused' refused 'only root' setpriv --reuid 65534 --regid 65534 \
-		--clear-groups "$SCRATCH/softhca" capture left -c 1
+		--clear-groups "$SCRATCH/softhca" capture right -c 1
+	check 'one of the admin_group is not' timeout 20 setpriv --reuid 65534 --regid 65534 \
+		--groups games "$SCRATCH/softhca" capture right -c 1
 else
 	echo 'not run: another user (needs root, setpriv)'
 fi

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Captures of a port for a program: maps the memory that it brings, has the port copy frames into
- * it, and ends that with the connection. Frames hold the data of all users. Control thread.
+ * it, and ends that with the connection. Frames hold the data of all users: for
+ * those who may change the daemon. Control thread.
  */
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 #include "control_priv.h"
 #include "host-abi/capture_ring.h"
-
-static bool may_capture(const struct client *client)
-{
-	return client->uid == 0 || client->uid == geteuid();
-}
 
 static int map_ring(struct client *client, int fd, uint64_t bytes, const char **why)
 {
@@ -37,7 +32,7 @@ static int check(const struct client *client, const struct control_capture *in)
 {
 	if (in->version != CONTROL_VERSION)
 		return -EPROTO;
-	if (!may_capture(client))
+	if (!client_may_change(client))
 		return -EPERM;
 	if (client->captured)
 		return -EBUSY;
