@@ -66,6 +66,7 @@ def main():
     top.until(r"space: pause.*\x1b\[J")
     os.kill(top.pid, signal.SIGTSTP)
     top.until(re.escape(OFF))
+    assert os.WIFSTOPPED(os.waitpid(top.pid, os.WUNTRACED)[1])
     os.kill(top.pid, signal.SIGCONT)
     top.until(frame)
     os.write(top.fd, b"q")
