@@ -198,7 +198,12 @@ static uint8_t mtu_code(uint32_t bytes)
 void session_connect_attr(const struct session *s, struct side *side,
 			  struct softhca_connect_attr *a)
 {
+	struct softhca_device_attr device;
+
 	softhca_connect_defaults(side->ctx, a);
+	/* As many READs and atomics outstanding as the device has, as perftest does. */
+	if (softhca_query_device(side->ctx, &device) == 0)
+		a->max_rd_atomic = a->max_dest_rd_atomic = (uint8_t)device.max_rd_atomic;
 	a->gid_index = s->o->gid_index;
 	if (s->o->mtu)
 		a->path_mtu = mtu_code(s->o->mtu);
