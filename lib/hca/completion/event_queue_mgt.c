@@ -74,8 +74,8 @@ static bool takes(const struct eq *q, enum eqe_type type)
 	return type == EQE_COMPLETION || __atomic_load_n(&q->mask, __ATOMIC_RELAXED) >> type & 1;
 }
 
-bool eq_post(struct completion *c, struct counters *counters, uint32_t client, enum eqe_type type,
-	     uint32_t number)
+enum eq_answer eq_write_event(struct completion *c, struct counters *counters, uint32_t client,
+			      enum eqe_type type, uint32_t number)
 {
 	struct eq *q = &c->eqs[client];
 	struct client_page *page;
@@ -83,16 +83,15 @@ bool eq_post(struct completion *c, struct counters *counters, uint32_t client, e
 
 	if (!takes(q, type)) {
 		count(counters, COUNTER_events_unmapped);
-		return false;
+		return EQ_NOT_TAKEN;
 	}
 	page = __atomic_load_n(&q->page, __ATOMIC_ACQUIRE);
 	if (!page)
-		return false;
-	if (likely(eq_reserve(q, page, &place))) {
-		fill(c, counters, client, page, place, type, number);
-		return true;
+		return EQ_NOT_TAKEN;
+	if (unlikely(!eq_reserve(q, page, &place))) {
+		count(counters, COUNTER_eq_overruns);
+		return EQ_FULL;
 	}
-	count(counters, COUNTER_eq_overruns);
-	eq_defer(c, client, type, number);
-	return false;
+	fill(c, counters, client, page, place, type, number);
+	return EQ_WRITTEN;
 }

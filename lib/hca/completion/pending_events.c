@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * EventQueueMgt: events that did not fit into their client's event queue. One word per object keeps
- * them until there is room, so a client that ignores its events loses none of those that must not
- * be lost (a QP's last descriptor, an SRQ's limit, an error), and cannot make memory grow.
+ * EventQueueMgt: posts events, and keeps those that did not fit into their client's event queue. One
+ * word per object keeps them until there is room, so a client that ignores its events loses none of
+ * those that must not be lost (a QP's last descriptor, an SRQ's limit, an error), and cannot make
+ * memory grow.
  *
  * Written by any stage that raises events; served between polls, a part of the objects at a time,
  * so as not to delay an lcore.
@@ -81,6 +82,16 @@ void eq_defer(struct completion *c, uint32_t client, enum eqe_type type, uint32_
 		return;
 	__atomic_store_n(&q->newly_pending, 1, __ATOMIC_SEQ_CST);
 	list(c, client);
+}
+
+bool eq_post(struct completion *c, struct counters *counters, uint32_t client, enum eqe_type type,
+	     uint32_t number)
+{
+	enum eq_answer answer = eq_write_event(c, counters, client, type, number);
+
+	if (unlikely(answer == EQ_FULL))
+		eq_defer(c, client, type, number);
+	return answer == EQ_WRITTEN;
 }
 
 void eq_forget(struct completion *c, enum event_object of, uint32_t index)
