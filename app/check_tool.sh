@@ -97,6 +97,7 @@ expect 0 'hca1.loss' --socket "$socket" set
 expect 0 'Probability that a packet is dropped' --socket "$socket" set loss
 expect 0 '512' --socket "$socket" --hca hca0 set quantum_bytes 512
 expect 0 'hca0.quantum_bytes: as before' set --socket "$socket" hca0.quantum_bytes 512
+expect 0 'hca0.gateway: nothing -> 192.168.77.9' --socket "$socket" set hca0.gateway 192.168.77.9
 expect 1 'needs a restart' --socket "$socket" set daemon.cm off
 expect 1 'is none of' --socket "$socket" set log_level loud
 expect 2 "did you mean 'loss'?" --socket "$socket" set los 1

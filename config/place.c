@@ -80,20 +80,20 @@ int parse_addresses(const char *value, struct port_config *port, struct reason *
 	return 0;
 }
 
-int parse_gateways(const char *value, struct port_config *port, struct reason *why)
+int parse_gateways(const char *value, struct port_gateways *g, struct reason *why)
 {
 	char word[WORD_BYTES];
 	uint8_t ip[16];
 	bool v6;
 
-	port->has_gateway_v4 = port->has_gateway_v6 = false;
+	g->has_v4 = g->has_v6 = false;
 	while (next_word(&value, word)) {
 		if (!parse_ip(word, ip, &v6) || !ip_is_host(ip))
 			return refuse(why, "'%s' is not the IP address of a host", word);
-		if (v6 ? port->has_gateway_v6 : port->has_gateway_v4)
+		if (v6 ? g->has_v6 : g->has_v4)
 			return refuse(why, "'%s' is a second gateway of its IP version", word);
-		memcpy(v6 ? port->gateway_v6 : port->gateway_v4, ip, sizeof(ip));
-		*(v6 ? &port->has_gateway_v6 : &port->has_gateway_v4) = true;
+		memcpy(v6 ? g->v6 : g->v4, ip, sizeof(ip));
+		*(v6 ? &g->has_v6 : &g->has_v4) = true;
 	}
 	return 0;
 }

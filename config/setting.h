@@ -19,7 +19,7 @@ enum setting_kind {
 	KIND_HUGEPAGES,	  /* auto, off or MiB */
 	KIND_CPUS,	  /* list of CPUs and ranges of them: struct config_cpus */
 	KIND_ADDRESSES,	  /* addresses with prefix lengths: struct port_config */
-	KIND_GATEWAYS,	  /* addresses: struct port_config */
+	KIND_GATEWAYS,	  /* addresses: struct port_gateways */
 	KIND_PEERS,	  /* addresses, with prefix lengths or without: struct peer_list */
 	KIND_MAC,
 	KIND_STAGES,	/* auto, or "all on lcore N" */
@@ -69,7 +69,7 @@ void setting_text(const struct setting *s, const void *base, char out[CONFIG_TEX
 
 /* Parsers of addresses. 0; -EINVAL with *why. */
 int parse_addresses(const char *value, struct port_config *port, struct reason *why);
-int parse_gateways(const char *value, struct port_config *port, struct reason *why);
+int parse_gateways(const char *value, struct port_gateways *g, struct reason *why);
 int parse_peers(const char *value, struct peer_list *peers, struct reason *why);
 int parse_mac(const char *value, uint8_t mac[6], struct reason *why);
 

@@ -93,13 +93,13 @@ static void put_addresses(struct text *t, const struct port_config *port)
 	}
 }
 
-static void put_gateways(struct text *t, const struct port_config *port)
+static void put_gateways(struct text *t, const struct port_gateways *g)
 {
-	if (port->has_gateway_v4)
-		put_ip(t, port->gateway_v4);
-	put(t, "%s", port->has_gateway_v4 && port->has_gateway_v6 ? ", " : "");
-	if (port->has_gateway_v6)
-		put_ip(t, port->gateway_v6);
+	if (g->has_v4)
+		put_ip(t, g->v4);
+	put(t, "%s", g->has_v4 && g->has_v6 ? ", " : "");
+	if (g->has_v6)
+		put_ip(t, g->v6);
 }
 
 /* Of a prefix shorter than that of all IPv4 addresses, the address says which version it is. */

@@ -99,6 +99,11 @@ int port_set_impairment(struct port *port, const struct port_impairment *impairm
 	return error;
 }
 
+void port_set_gateways(struct port *port, const struct port_gateways *gateways)
+{
+	port->config.gateways = *gateways;
+}
+
 static int make_queue(struct port *port, uint16_t id)
 {
 	struct port_queue *q = &port->queue[id];

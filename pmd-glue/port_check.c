@@ -37,8 +37,8 @@ static bool addresses_are_good(const struct port_config *c)
 		if (!address_is_good(&c->address[i]))
 			return false;
 	}
-	return (!c->has_gateway_v4 || ip_is_v4_mapped(c->gateway_v4)) &&
-	       (!c->has_gateway_v6 || !ip_is_v4_mapped(c->gateway_v6));
+	return (!c->gateways.has_v4 || ip_is_v4_mapped(c->gateways.v4)) &&
+	       (!c->gateways.has_v6 || !ip_is_v4_mapped(c->gateways.v6));
 }
 
 static bool impairment_is_good(const struct port_impairment *i)

@@ -102,8 +102,8 @@ const uint8_t *route_next_hop(const struct port *port, const uint8_t ip[16])
 	if (route_is_on_link(port, ip))
 		return ip;
 	if (ip_is_v4_mapped(ip))
-		return c->has_gateway_v4 ? c->gateway_v4 : NULL;
-	return c->has_gateway_v6 ? c->gateway_v6 : NULL;
+		return c->gateways.has_v4 ? c->gateways.v4 : NULL;
+	return c->gateways.has_v6 ? c->gateways.v6 : NULL;
 }
 
 const struct port_address *route_source(const struct port *port, const uint8_t ip[16])

@@ -169,6 +169,7 @@ int device_change(struct device *v)
 
 	port_info(v->port, &info);
 	peers = list_peers(s, &info);
+	port_set_gateways(v->port, &s->port.gateways);
 	hca_change_settings(v->hca, &s->settings);
 	if (memcmp(&peers, hca_admitted(v->hca), sizeof(peers)) != 0)
 		hca_admit(v->hca, &peers, lcores_quiesce, v->lcores);

@@ -65,6 +65,13 @@ struct port_impairment {
 	uint64_t seed;
 };
 
+/* Next hops for what is in no prefix of the port's addresses. */
+struct port_gateways {
+	bool has_v4, has_v6;
+	uint8_t v4[16]; /* ::ffff:a.b.c.d */
+	uint8_t v6[16];
+};
+
 struct port_config {
 	char name[PORT_NAME_BYTES]; /* unique in the daemon, not empty */
 	enum port_type type;
@@ -79,9 +86,7 @@ struct port_config {
 	uint8_t mac[6]; /* all zero: the device's own (ring, memif, tap: made from address[0]) */
 	struct port_address address[PORT_ADDRESSES_MAX];
 	unsigned int n_addresses;
-	bool has_gateway_v4, has_gateway_v6;
-	uint8_t gateway_v4[16]; /* ::ffff:a.b.c.d */
-	uint8_t gateway_v6[16];
+	struct port_gateways gateways;
 	uint16_t vlan; /* 0: untagged */
 	/*
 	 * Requested interface MTU. 0: what RoCE with path MTU 4096 needs, or the driver's
@@ -152,6 +157,10 @@ struct link_port *port_link(struct port *port);
  * first. 0; -ENOMEM: not on all queues.
  */
 int port_set_impairment(struct port *port, const struct port_impairment *impairment);
+
+/* Changes the gateways for what is resolved from now on; whoever has resolved an address keeps what he
+ * got. */
+void port_set_gateways(struct port *port, const struct port_gateways *gateways);
 
 /* Fills in a snapshot of the port. Never fails. */
 void port_info(struct port *port, struct port_info *info);

@@ -130,7 +130,7 @@ TEST(addresses__both_families_and_spaces)
 	assert_true(c.hca[0].port.address[1].v6);
 	assert_int_equal(c.hca[0].port.address[1].ip[15], 7);
 	assert_int_equal(set_hca(&c, "gateway", "10.0.0.1, fd00::1", &why), 0);
-	assert_true(c.hca[0].port.has_gateway_v4 && c.hca[0].port.has_gateway_v6);
+	assert_true(c.hca[0].port.gateways.has_v4 && c.hca[0].port.gateways.has_v6);
 }
 
 TEST(admit__addresses_and_prefixes)

@@ -133,11 +133,11 @@ TEST(source__of_every_destination)
 	expect_source(port, 0, "ff02::1:2");
 	expect_source(port, 2, "ff0e::1:2");
 	port_destroy(port);
-	a.has_gateway_v4 = a.has_gateway_v6 = true;
-	memcpy(a.gateway_v4, a.address[0].ip, 16);
-	a.gateway_v4[15] = 254;
-	memcpy(a.gateway_v6, a.address[1].ip, 16);
-	a.gateway_v6[15] = 254;
+	a.gateways.has_v4 = a.gateways.has_v6 = true;
+	memcpy(a.gateways.v4, a.address[0].ip, 16);
+	a.gateways.v4[15] = 254;
+	memcpy(a.gateways.v6, a.address[1].ip, 16);
+	a.gateways.v6[15] = 254;
 	port = open_port(&a);
 	expect_source(port, 1, "10.0.2.1");
 	expect_source(port, 2, "2001:db8::1");
@@ -187,14 +187,20 @@ TEST(resolve__gateway)
 	uint8_t mac[6];
 	struct pair p;
 
-	a.has_gateway_v4 = true;
+	a.gateways.has_v4 = true;
 	set_v4(&gateway, 2);
-	memcpy(a.gateway_v4, gateway.ip, 16);
+	memcpy(a.gateways.v4, gateway.ip, 16);
 	p = open_pair(&a, &b);
 	assert_int_equal(resolve(&p, far_v4, mac), 0);
 	expect_mac(mac, 2);
 	assert_int_equal(port_resolve(p.a, far_v6, mac), -EHOSTUNREACH);
 	assert_int_equal(port_resolve(p.b, far_v4, mac), -EHOSTUNREACH);
+	port_set_gateways(p.b, &(struct port_gateways){.has_v4 = true,
+						       .v4 = {[10] = 0xff, 0xff, 10, [15] = 1}});
+	assert_int_equal(port_resolve(p.b, far_v4, mac), 0);
+	expect_mac(mac, 1);
+	port_set_gateways(p.a, &(struct port_gateways){.has_v4 = false});
+	assert_int_equal(port_resolve(p.a, far_v4, mac), -EHOSTUNREACH);
 	close_pair(&p);
 }
 
