@@ -3,19 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test.h"
-#include "setting.h"
+#include "configure.h"
 
-enum { SETS_MAX = 8, SEEN_BYTES = 1024 };
-
-static void configure(struct config *c, const char *const set[SETS_MAX])
-{
-	struct config_error error;
-
-	config_defaults(c);
-	for (unsigned k = 0; k < SETS_MAX && set[k]; k++)
-		assert_int_equal(config_set(c, set[k], &error), 0);
-}
+enum { SEEN_BYTES = 1024 };
 
 /* The text of a value is as written, or what it means; and read again it gives the same text. */
 TEST(text__of_each_kind)

@@ -4,20 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "test.h"
-#include "setting.h"
-
-enum { SETS_MAX = 8 };
-
-/* The default configuration with settings, up to the first NULL. Not checked. */
-static void configure(struct config *c, const char *const set[SETS_MAX])
-{
-	struct config_error error;
-
-	config_defaults(c);
-	for (unsigned k = 0; k < SETS_MAX && set[k]; k++)
-		assert_int_equal(config_set(c, set[k], &error), 0);
-}
+#include "configure.h"
 
 TEST(contradictions__refused)
 {
