@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * usage: shares SOCKET ATTACK|idle|busy|victim
+ * usage: shares SOCKET ATTACK|idle|busy
+ *        shares SOCKET victim SCHEDSTAT_OF_THE_LCORE SCHEDSTAT_OF_THE_CONTROL_THREAD
  * ATTACK: takes all that one can get of a row of shares.def (its column `attack`), says how much that is, and keeps it until it
  * is killed; what comes back by itself it takes again. idle, busy: an honest neighbour in its place. victim: does what it reads.
  * Speaks the protocol by hand where the library would stop early.
@@ -84,8 +85,8 @@ static void tear_down(const struct raw *r)
 	close(r->fd);
 }
 
-/* New connections, with an object of each kind, a second; measured for so long. */
-static double connections_rate(uint64_t ns)
+/* New connections, with an object of each kind, for so long. Returns their number. */
+static uint64_t connections(uint64_t ns)
 {
 	uint64_t begun = now_ns(), n = 0;
 	struct raw r;
@@ -98,25 +99,49 @@ static double connections_rate(uint64_t ns)
 		tear_down(&r);
 		n++;
 	} while (now_ns() - begun < ns);
-	return (double)n * 1e9 / (double)(now_ns() - begun);
+	return n;
+}
+
+/* CPU time of the thread whose schedstat this is. */
+static uint64_t cpu_ns(const char *schedstat)
+{
+	FILE *file = fopen(schedstat, "r");
+	unsigned long long ns = 0;
+
+	if (file && fscanf(file, "%llu", &ns) != 1)
+		ns = 0;
+	if (file)
+		fclose(file);
+	return ns;
+}
+
+/* How much it does a second, and for a second of CPU time of the daemon's thread that does it. The latter
+ * does not depend on what else the machine does. */
+static void say_rate(uint64_t (*does)(uint64_t ns), const char *schedstat)
+{
+	uint64_t begun = now_ns(), cpu_begun = cpu_ns(schedstat);
+	double done = (double)does(RATE_NS) * 1e9;
+
+	printf("%.0f %.0f ", done / (double)(now_ns() - begun),
+	       done / (double)(cpu_ns(schedstat) - cpu_begun + 1));
 }
 
 /* Does what it is told, a line each: `check ATTACK`: asks for a little of everything, as two
- * programs would; `rate`: bytes and connections a second. */
-static int victim(void)
+ * programs would; `rate`: the rates of bytes, then of connections. */
+static int victim(const char *lcore, const char *control)
 {
 	char line[64];
 
-	if (!traffic_begin())
+	if (!cpu_ns(lcore) || !cpu_ns(control) || !traffic_begin())
 		return 1;
 	puts("ready");
 	while (fgets(line, sizeof(line), stdin)) {
 		int failed = 0;
 
 		if (strncmp(line, "rate", 4) == 0) {
-			double bytes = traffic_rate(RATE_NS);
-
-			printf("%.0f %.0f\n", bytes, connections_rate(RATE_NS));
+			say_rate(traffic, lcore);
+			say_rate(connections, control);
+			puts("");
 			continue;
 		}
 		for (int i = 0; i < 2; i++)
@@ -142,7 +167,7 @@ static unsigned int be_idle(void)
 
 static void be_busy(void)
 {
-	(void)connections_rate(RATE_NS);
+	(void)connections(RATE_NS);
 }
 
 /* `again`: what it does from then on, without end; NULL: nothing. */
@@ -175,7 +200,7 @@ int main(int argc, char **argv)
 {
 	struct rlimit files;
 
-	if (argc != 3)
+	if (argc < 3)
 		return 2;
 	path = argv[1];
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -184,7 +209,7 @@ int main(int argc, char **argv)
 	files.rlim_cur = files.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &files);
 	if (strcmp(argv[2], "victim") == 0)
-		return victim();
+		return argc < 5 ? 2 : victim(argv[3], argv[4]);
 	for (unsigned int i = 0; i < sizeof(attacks) / sizeof(attacks[0]); i++) {
 		if (strcmp(argv[2], attacks[i].name) != 0)
 			continue;

@@ -45,8 +45,8 @@ unsigned int attack_cm_channels(void), attack_cm_ids(void), attack_cm_ports(void
 
 /* Opens a pair of queue pairs, from left to right. False: refused. */
 bool traffic_begin(void);
-/* Bytes a second, WRITEs, measured for so long. 0: it broke. */
-double traffic_rate(uint64_t ns);
+/* WRITEs, for so long. Returns the bytes; 0: it broke. */
+uint64_t traffic(uint64_t ns);
 
 unsigned int attack_silence(void);
 void again_silence(void);
