@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The whole daemon under ThreadSanitizer, on a wire that loses, doubles and reorders: neighbouring
-# stages on different CPUs, so that every channel crosses; then two engines. Each operation is
-# checked, no race may be reported. Skips in builds without TSan.
+# stages on different CPUs, so that every channel crosses; then two engines; then while settings
+# change. Each operation is checked, no race may be reported. Skips in builds without TSan.
 # SOFTHCA_SOAK: how many operations of each (1500).
 . "$(dirname "$0")/lib.sh"
 
@@ -16,15 +16,35 @@ grep -q __tsan_init "$DAEMON" || skip 'the build has no ThreadSanitizer'
 # or made so for this (app/softhcad/visible_pools.c). So nothing is suppressed.
 export TSAN_OPTIONS="halt_on_error=1 exitcode=66 history_size=4"
 
+# changes NAME PID: of that daemon all kinds of settings that change while it runs, again and again.
+changes() {
+	local setting
+	while :; do
+		for setting in 'poll busy' 'idle_spin_us 0' 'loss 0.02' 'jitter_us 5' 'ack_interval 4' \
+			'quantum_bytes 8192' 'nt_copy_bytes 4096' 'admit 192.168.77.0/24,fd77::/64'; do
+			# shellcheck disable=SC2086
+			"$TOOL" --socket "$SCRATCH/$1.sock" set $setting
+		done
+		sleep 0.2
+		kill -HUP "$2"
+		sleep 0.2
+	done >"$SCRATCH/changes.log" 2>&1
+}
+
 # soak NAME DAEMON OPTIONS...
 soak() {
-	local name=$1 serving
+	local name=$1 serving changer=
 	shift
 	ring_config "${loss[@]}" >"$SCRATCH/$name.conf"
 	daemon "$name" -c "$SCRATCH/$name.conf" "$@"
 	serving=$started
+	if [ "$name" = changing ]; then
+		changes "$name" "$serving" &
+		changer=$!
+	fi
 	check "$name: every operation once and right" timeout 100 "${soak[@]}" \
 		--socket "$SCRATCH/$name.sock"
+	[ -z "$changer" ] || kill "$changer"
 	check "$name: the daemon ends cleanly" stop "$serving"
 	check "$name: no race" no_race "$SCRATCH/$name.log"
 }
@@ -51,4 +71,8 @@ placed 1
 soak alternate "${options[@]}"
 placed 2
 soak engines --set left.engines=2 --set right.engines=2 "${options[@]}"
+soak=("$PERF" --soak $((10 * ${SOFTHCA_SOAK:-1500})) --qp-timeout 16 --pair left,right)
+placed 1
+soak changing "${options[@]}"
+check 'changing: settings did' grep -q 'poll: adaptive -> busy' "$SCRATCH/changes.log"
 finish
