@@ -267,8 +267,10 @@ void daemon_run(struct daemon *d, const volatile int *stop_requested,
 	unsigned quick = 0;
 
 	while (!*stop_requested) {
+		int timeout_ms = network || quick ? POLL_MS : POLL_QUIET_MS;
+
 		__atomic_store_n(&d->turns, d->turns + 1, __ATOMIC_RELAXED);
-		poll(&control, 1, network || quick ? POLL_MS : POLL_QUIET_MS);
+		poll(&control, 1, control_is_behind(d->control) ? 0 : timeout_ms);
 		pthread_mutex_lock(&d->lock);
 		if (*reload_requested) {
 			*reload_requested = 0;

@@ -503,6 +503,11 @@ static void let_time_pass(struct control *c)
 	}
 }
 
+bool control_is_behind(const struct control *c)
+{
+	return c->held_up || !TAILQ_EMPTY(&c->ended);
+}
+
 int control_poll(struct control *c, int timeout_ms)
 {
 	struct epoll_event events[EVENTS_PER_TURN];
@@ -511,7 +516,7 @@ int control_poll(struct control *c, int timeout_ms)
 
 	if (c->pending && (timeout_ms < 0 || timeout_ms > 1))
 		timeout_ms = 1;
-	if (c->leaving || c->populating || c->held_up || !TAILQ_EMPTY(&c->ended))
+	if (c->leaving || c->populating || control_is_behind(c))
 		timeout_ms = 0;
 	c->held_up = false;
 	n = epoll_wait(c->epoll, events, EVENTS_PER_TURN, timeout_ms);

@@ -118,6 +118,9 @@ void control_destroy(struct control *c);
  */
 int control_poll(struct control *c, int timeout_ms);
 
+/* Has control_poll() something to do at once of which control_fd() says nothing? */
+bool control_is_behind(const struct control *c);
+
 /* Readable when control_poll() has something to do; for an outer poll loop. Owned by the module. */
 int control_fd(const struct control *c);
 
