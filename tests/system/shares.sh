@@ -18,7 +18,7 @@ renice -n -15 -p $$ >/dev/null 2>&1
 # is nine tenths of both: SHARES_FLOOR=90 SHARES_CPU_FLOOR=90 on a machine that does nothing else, with a
 # CPU for each of the four busy threads.
 floor=${SHARES_FLOOR:-20}
-cpu_floor=${SHARES_CPU_FLOOR:-60}
+cpu_floor=${SHARES_CPU_FLOOR:-30} # of a thread that three users keep busy nobody has more than a third
 SAMPLES=3  # of a turn
 TURNS=4    # at most, until the rates are kept ...
 ENOUGH=180 # ... and while the test has run for fewer seconds

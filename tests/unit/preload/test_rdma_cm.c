@@ -487,9 +487,11 @@ TEST(event__closed_by_another_thread)
 	} rows[] = {{0, -EINTR}, {O_NONBLOCK, -EAGAIN}};
 
 	for (unsigned int i = 0; i < 2; i++) {
-		int fd = open_device(rows[i].flags);
+		int fd = open_device(rows[i].flags), high = fcntl(fd, F_DUPFD, 200);
 		struct waiter w;
 
+		close(fd); /* so that the daemon, in this process, does not reuse the number */
+		fd = high;
 		stub_set_paused(true);
 		ask_waiter(&w, fd);
 		usleep(20000); /* it waits for the daemon's answer */
