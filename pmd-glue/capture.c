@@ -35,33 +35,39 @@ static struct capture_record *reserve(struct capture *c, struct capture_head *ri
 	return (struct capture_record *)(void *)(first + (skip ? 0 : at));
 }
 
-/* Copies the payload that the frame refers to. Returns how many bytes of the copy are true: fewer
- * than `captured` if the payload is gone, as it may be if its queue pair has failed. */
-static uint32_t copy_payload(const struct capture *c, const struct rte_mbuf *m, uint8_t *copy,
-			     uint32_t captured)
+/* Copies a frame that refers to its payload, and the payload in place of the reference, which is
+ * nobody's business outside of the daemon. Returns how many bytes of the copy are true: fewer than
+ * `captured` if the payload is gone, as it may be if its queue pair has failed. */
+static uint32_t copy_referring(const struct capture *c, const struct rte_mbuf *m, uint8_t *copy,
+			       uint32_t captured)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
 	struct wire_frame f;
-	uint32_t bytes;
+	uint32_t bytes, end;
 
 	if (wire_parse_frame(frame, m->data_len, &f) != WIRE_OK)
 		return 0;
+	memcpy(copy, frame, RTE_MIN(captured, (uint32_t)f.payload_offset));
 	if (captured <= f.payload_offset)
 		return captured;
 	bytes = RTE_MIN(captured - f.payload_offset, (uint32_t)f.payload_bytes);
 	if (!c->payload || !c->payload(frame + f.payload_offset, copy + f.payload_offset, bytes))
 		return f.payload_offset;
+	end = f.payload_offset + bytes;
+	memcpy(copy + end, frame + end, captured - end);
 	return captured;
 }
 
-/* Adds to the copy of a frame of this daemon what its sender has left out. Returns how many bytes
- * of it are true. */
-static uint32_t complete(const struct capture *c, const struct rte_mbuf *m, uint8_t *copy,
-			 uint32_t captured)
+/* Copies a frame, with what a sender of this daemon has left out. Returns how many bytes of the copy
+ * are true. */
+static uint32_t copy_bytes(const struct capture *c, const struct rte_mbuf *m, uint8_t *copy,
+			   uint32_t captured)
 {
-	if (m->ol_flags & PAYLOAD_REF)
-		captured = copy_payload(c, m, copy, captured);
-	if (captured == m->data_len)
+	if (unlikely(m->ol_flags & PAYLOAD_REF))
+		captured = copy_referring(c, m, copy, captured);
+	else
+		memcpy(copy, rte_pktmbuf_mtod(m, const void *), captured);
+	if (m->ol_flags & FRAME_MARKS && captured == m->data_len)
 		icrc_put(copy, captured);
 	return captured;
 }
@@ -80,9 +86,7 @@ static bool copy_frame(struct capture *c, struct capture_head *ring, uint16_t qu
 		__atomic_store_n(&ring->queue[queue].dropped, ++w->dropped, __ATOMIC_RELAXED);
 		return false;
 	}
-	memcpy(r + 1, rte_pktmbuf_mtod(m, const void *), record.captured);
-	if (m->ol_flags & FRAME_MARKS)
-		record.captured = complete(c, m, (uint8_t *)(r + 1), record.captured);
+	record.captured = copy_bytes(c, m, (uint8_t *)(r + 1), record.captured);
 	record.dropped = w->dropped_since;
 	w->dropped_since = 0;
 	*r = record;
