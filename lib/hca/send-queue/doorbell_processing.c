@@ -309,6 +309,10 @@ static __rte_always_inline unsigned take_client(struct engine *e, uint32_t clien
 		rte_mempool_put_bulk(e->descriptors, (void **)&m[got], refused);
 	if (got) {
 		f->rung_ns = engine_now(e);
+		if (unlikely(!f->recent)) {
+			f->recent = true;
+			d->recent[d->recent_count++] = client;
+		}
 		if (unlikely(f->user == USER_UNKNOWN))
 			f->user = user_of(e, out[0]);
 		d->user_held[f->user] += got;
@@ -344,18 +348,10 @@ static unsigned poll_silent(struct engine *e, uint32_t end, struct rte_mbuf **m,
 	unsigned got = 0;
 
 	for (uint32_t i = 0; i < SILENT_PER_POLL && got < room; i++) {
-		struct doorbell_fifo *f;
-		unsigned taken;
-
 		if (++d->next >= end)
 			d->next = 0;
-		f = &d->fifo[d->next];
-		taken = f->recent ? 0 : take_one_of_many(e, d->next, m + got, room - got);
-		if (taken) {
-			f->recent = true;
-			d->recent[d->recent_count++] = d->next;
-		}
-		got += taken;
+		if (!d->fifo[d->next].recent)
+			got += take_one_of_many(e, d->next, m + got, room - got);
 	}
 	return got;
 }

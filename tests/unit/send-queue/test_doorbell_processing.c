@@ -335,6 +335,8 @@ TEST(dbp_poll__few_of_many_clients)
 	page[899].doorbell[0] = bell;
 	assert_int_equal(polls_until_taken(), 1);
 	dbp_set_asleep(fx->e, false);
+	page[899].doorbell[1] = bell; /* known since */
+	assert_int_equal(polls_until_taken(), 1);
 	for (uint32_t i = 0; i < MANY; i++)
 		dbp_set_client(fx->e, i, NULL);
 	assert_int_equal(dbp_poll(fx->e), 0);
