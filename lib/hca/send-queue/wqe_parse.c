@@ -14,6 +14,7 @@
 #include <errno.h>
 #include "pipeline/machine.h"
 #include "descriptors.h"
+#include "doorbell_processing.h"
 #include "virt-to-phys/v2p.h"
 #include "wqe_parse.h"
 #include "wqe_scheduler.h"
@@ -388,6 +389,9 @@ static unsigned parse_chain(struct engine *e, struct qp *q, struct rte_mbuf *m,
 	unsigned allowed = RTE_MIN(room, request_of(m)->allowance);
 	unsigned n = 0;
 
+	/* The allowance was granted while there were enough; WQEScheduler judges the rest again. */
+	if (unlikely(descriptors_scarce(e)) && dbp_user_has_many(e, q->user))
+		allowed = 1;
 	*rest = m;
 	while (n < allowed) {
 		if (request_chains(m) && !w->spare &&

@@ -530,6 +530,31 @@ TEST(wp_poll__endless_chain)
 	assert_int_equal(fx_ring_count(CHANNEL_WP_WS), 1);
 }
 
+/* Allowances granted while there were enough descriptors do not empty the pool. */
+TEST(wp_poll__many_endless_chains)
+{
+	enum { CHAINS = 12, SHARE = 3 * BURST };
+	struct channel *out = &fx->e->channel[CHANNEL_WP_DP];
+	struct rte_mbuf *kept[2 * CHAINS * BURST];
+	unsigned n = 0;
+
+	fx->e->descriptor_share = SHARE;
+	wqe_empty_send(0, 0);
+	wqe_link(0, 0, 0, USER_SEND, 1);
+	for (unsigned i = 0; i < CHAINS; i++)
+		fx_put(CHANNEL_WS_WP, fetched(0, USER_SEND, 0, 16));
+	for (unsigned i = 0; i < 2 * CHAINS; i++) {
+		wp_poll(fx->e);
+		n += channel_take(out, &kept[n], BURST); /* held by a queue pair that waits */
+	}
+	assert_int_equal(fx_ring_count(CHANNEL_WP_WS), CHAINS);
+	assert_in_range(n, BURST, SHARE + BURST);
+	for (unsigned i = 0; i < n; i++) {
+		channel_put_one(out, kept[i]);
+		fx_unfill(CHANNEL_WP_DP);
+	}
+}
+
 TEST(wp_poll__output_full)
 {
 	chain_of_six();
