@@ -2,6 +2,7 @@
 /* Requests about the daemon itself: its settings, and who may change them. What they are and how they
  * are applied is the daemon's (control_settings_ops). Control thread. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -65,7 +66,11 @@ int run_set(struct call *call)
 			   (unsigned int)client->uid);
 		return -EPERM;
 	}
-	out->error = c->settings.change(c->settings_ctx, &who, in->assignment, out->text,
-					sizeof(out->text));
+	out->error = -EBUSY; /* each is logged */
+	if (share_use(&client->shares, SHARE_log_lines, 1))
+		snprintf(out->text, sizeof(out->text), "too many changes in a second");
+	else
+		out->error = c->settings.change(c->settings_ctx, &who, in->assignment, out->text,
+						sizeof(out->text));
 	return 0;
 }

@@ -88,27 +88,21 @@ TEST(body__each_length_but_the_right_one_ends_the_connection)
 TEST(order__hello_first_and_once)
 {
 	struct control_hello_reply hello;
-	struct control_open_cm cm = {.version = CONTROL_VERSION};
 	int fd, page = raw_memfd(sizeof(struct client_page), RAW_SEALS);
 
-	for (uint32_t type = CONTROL_QUERY_PORT; type < CONTROL_TYPE_END; type++) {
+	assert_int_equal(control_when(CONTROL_SET), CONTROL_BEFORE_HELLO);
+	for (uint32_t type = CONTROL_TYPE_NONE + 1; type < CONTROL_TYPE_END; type++) {
 		uint8_t body[CONTROL_BYTES_MAX] = {0};
 
-		if (control_when(type) != CONTROL_AFTER_HELLO)
+		if (control_when(type) == CONTROL_ANY_TIME)
 			continue;
-		fd = raw_connect(f.path);
+		fd = control_when(type) == CONTROL_AFTER_HELLO ? raw_connect(f.path)
+							       : raw_open(f.path, &hello);
 		assert_int_equal(raw_call(fd, type, body, body_bytes[type], &page,
 					  descriptors_of[type], NULL, 0),
 				 RAW_GONE);
 		close(fd);
 	}
-	fd = raw_open(f.path, &hello);
-	assert_int_equal(raw_hello_with(fd, page, &hello), RAW_GONE);
-	close(fd);
-	fd = raw_open(f.path, &hello);
-	assert_int_equal(raw_call(fd, CONTROL_OPEN_CM, &cm, sizeof(cm), NULL, 0, NULL, 0),
-			 RAW_GONE);
-	close(fd);
 	close(page);
 }
 

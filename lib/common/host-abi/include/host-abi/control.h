@@ -41,11 +41,12 @@ static inline enum control_time control_when(uint32_t type)
 	case CONTROL_LIST_DEVICES:
 	case CONTROL_READ_ATTRIBUTE:
 	case CONTROL_GET_SETTING:
-	case CONTROL_SET:
 		return CONTROL_ANY_TIME;
+	/* With the rights of who connected: a program that uses the HCA may have given up its own. */
+	case CONTROL_SET:
+	case CONTROL_CAPTURE:
 	case CONTROL_HELLO:
 	case CONTROL_OPEN_CM:
-	case CONTROL_CAPTURE:
 		return CONTROL_BEFORE_HELLO;
 	default:
 		return CONTROL_AFTER_HELLO;
