@@ -8,6 +8,7 @@
 #include <rte_cycles.h>
 #include <rte_mbuf.h>
 
+#include "base/limits.h"
 #include "capture.h"
 #include "pipeline/icrc.h"
 #include "port_internal.h"
@@ -36,12 +37,13 @@ static struct capture_record *reserve(struct capture *c, struct capture_head *ri
 }
 
 /* Copies a frame that refers to its payload, and the payload in place of the reference, which is
- * nobody's business outside of the daemon. Returns how many bytes of the copy are true: fewer than
+ * nobody's business outside of the daemon, and not before it is known to be what was sent. Returns how many bytes of the copy are true: fewer than
  * `captured` if the payload is gone, as it may be if its queue pair has failed. */
 static uint32_t copy_referring(const struct capture *c, const struct rte_mbuf *m, uint8_t *copy,
 			       uint32_t captured)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	uint8_t payload[MTU_BYTES_MAX];
 	struct wire_frame f;
 	uint32_t bytes, end;
 
@@ -51,11 +53,14 @@ static uint32_t copy_referring(const struct capture *c, const struct rte_mbuf *m
 	if (captured <= f.payload_offset)
 		return captured;
 	bytes = RTE_MIN(captured - f.payload_offset, (uint32_t)f.payload_bytes);
-	if (!c->payload || !c->payload(frame + f.payload_offset, copy + f.payload_offset, bytes))
+	if (!c->payload || bytes > sizeof(payload) ||
+	    !c->payload(frame + f.payload_offset, payload, bytes))
 		return f.payload_offset;
 	end = f.payload_offset + bytes;
-	memcpy(copy + end, frame + end, captured - end);
-	return captured;
+	memcpy(copy + f.payload_offset, payload, bytes);
+	memset(copy + end, 0, captured - end); /* the pad; the ICRC follows */
+	return captured < m->data_len ? RTE_MIN(captured, m->data_len - (uint32_t)WIRE_ICRC_BYTES)
+				      : captured;
 }
 
 /* Copies a frame, with what a sender of this daemon has left out. Returns how many bytes of the copy

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The capture of the setting `capture`: reads its ring and writes a pcapng file. Control thread. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <rte_cycles.h>
 
@@ -20,29 +18,9 @@ enum { FILE_QUEUE_BYTES = 4 << 20 };
 struct capture_file {
 	FILE *file; /* NULL: a write has failed */
 	struct capture_head *ring;
+	uint64_t ring_bytes;
 	uint64_t written; /* frames */
 };
-
-/* What programs say to each other, keys and all, is for the daemon's user only: an existing file is
- * used if it is his, a plain one and nobody's link. Never waits, as opening a FIFO would. */
-static FILE *open_private(const char *path)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-	FILE *file = NULL;
-	struct stat st;
-
-	if (fd < 0)
-		return NULL;
-	if (fstat(fd, &st) == 0) {
-		errno = EPERM;
-		if (S_ISREG(st.st_mode) && st.st_uid == geteuid() && st.st_nlink == 1 &&
-		    fchmod(fd, 0600) == 0 && ftruncate(fd, 0) == 0)
-			file = fdopen(fd, "wb");
-	}
-	if (!file)
-		close(fd);
-	return file;
-}
 
 static int begin(struct port *port, struct capture_file *c)
 {
@@ -51,10 +29,15 @@ static int begin(struct port *port, struct capture_file *c)
 
 	if (error)
 		return error;
-	c->ring = aligned_alloc(RTE_CACHE_LINE_SIZE, bytes);
-	if (!c->ring)
-		return -ENOMEM;
-	memset(c->ring, 0, bytes); /* present when the data path gets there */
+	/* Present when the data path gets there; a core dump shows no packets. */
+	c->ring = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (c->ring == MAP_FAILED) {
+		c->ring = NULL;
+		return -errno;
+	}
+	c->ring_bytes = bytes;
+	madvise(c->ring, bytes, MADV_DONTDUMP);
 	return port_capture_begin(port, c->ring, bytes, 0, NULL);
 }
 
@@ -67,7 +50,7 @@ int capture_file_open(struct port *port)
 	if (!c)
 		return -ENOMEM;
 	port->capture_file = c;
-	c->file = open_private(path);
+	c->file = pcapng_create(path);
 	if (!c->file) {
 		error = -errno;
 		LOG(ERR, "port %s: cannot write %s: %s", port->config.name, path, strerror(-error));
@@ -145,7 +128,8 @@ void capture_file_close(struct port *port)
 				   capture_dropped(c->ring));
 		fclose(c->file);
 	}
-	free(c->ring);
+	if (c->ring)
+		munmap(c->ring, c->ring_bytes);
 	free(c);
 	port->capture_file = NULL;
 }

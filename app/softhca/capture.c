@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "ask.h"
@@ -147,16 +146,9 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* What others say is not for everybody: like those of the daemon, files are their owner's alone. */
 static int open_file(struct capture *c)
 {
-	int fd;
-
-	c->out = stdout;
-	if (c->r->file && strcmp(c->r->file, "-") != 0) {
-		fd = open(c->r->file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-		c->out = fd < 0 ? NULL : fdopen(fd, "wb");
-	}
+	c->out = c->r->file && strcmp(c->r->file, "-") != 0 ? pcapng_create(c->r->file) : stdout;
 	if (!c->out)
 		return -errno;
 	setvbuf(c->out, NULL, _IOFBF, FILE_BUFFER_BYTES);

@@ -47,6 +47,11 @@ dropped() {
 	END
 }
 
+# refused PATTERN COMMAND...: the command fails, and says that.
+refused() {
+	! "${@:2}" >"$SCRATCH/refused.log" 2>&1 && grep -q "$1" "$SCRATCH/refused.log"
+}
+
 # Whole frames, with the payload that both ends have left in their programs' memory.
 mkdir "$SCRATCH/captures"
 capture whole left -w "$SCRATCH/captures/whole.pcapng"
@@ -58,6 +63,18 @@ check 'it ends when told to' ends INT
 check 'nothing was lost' test "$(lost whole)" = 0
 check 'it counts what it wrote' test "$(frames whole)" = "$(packets "$SCRATCH/captures/whole.pcapng")"
 frames_right "$SCRATCH/captures"
+
+# A file of its user's alone, whatever it was before.
+others=$SCRATCH/others.pcapng
+touch "$others"
+chmod 644 "$others" "$SCRATCH/captures/whole.pcapng"
+ln -s "$others" "$SCRATCH/link.pcapng"
+ln "$others" "$SCRATCH/twice.pcapng"
+check 'no link is followed' refused 'symbolic links' "$TOOL" capture left -w "$SCRATCH/link.pcapng"
+check 'no file of two names is written' refused permitted "$TOOL" capture left -w "$SCRATCH/twice.pcapng"
+capture mine left -w "$SCRATCH/captures/whole.pcapng"
+check 'its file is its own from now on' test "$(stat -c %a "$SCRATCH/captures/whole.pcapng")" = 600
+check 'it ends' ends INT
 payload() { "$TOOL" --hca left counters | grep -qE ' payload_refs +[1-9]'; }
 check 'packets referred to their payload' payload
 
@@ -84,13 +101,9 @@ for round in 1 2 3 4 5 6; do
 	wait_for 10 not_running "$capture"
 done
 for round in 1 2 3 4; do
-	capture "busy$round" left -w /dev/null
+	capture "busy$round" left -w "$SCRATCH/none.pcapng"
 done
-# refused PATTERN COMMAND...: the command fails, and says that.
-refused() {
-	! "${@:2}" >"$SCRATCH/refused.log" 2>&1 && grep -q "$1" "$SCRATCH/refused.log"
-}
-check 'one too many is refused' refused busy "$TOOL" capture left -w /dev/null
+check 'one too many is refused' refused busy "$TOOL" capture left -w "$SCRATCH/none.pcapng"
 
 # Who does not read loses frames, and knows it; nobody else does.
 capture stopped right -w "$SCRATCH/stopped.pcapng"

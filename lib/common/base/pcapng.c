@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pcapng blocks, in host byte order as the format allows. See pcapng.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "base/pcapng.h"
 
 enum block_type {
@@ -68,6 +71,25 @@ static int put(FILE *f, const void *bytes, size_t n)
 	if (fwrite(bytes, 1, n, f) == n)
 		return 0;
 	return errno ? -errno : -EIO;
+}
+
+FILE *pcapng_create(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	FILE *file = NULL;
+	struct stat st;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) == 0) {
+		errno = EPERM;
+		if (S_ISREG(st.st_mode) && st.st_uid == geteuid() && st.st_nlink == 1 &&
+		    fchmod(fd, 0600) == 0 && ftruncate(fd, 0) == 0)
+			file = fdopen(fd, "wb");
+	}
+	if (!file)
+		close(fd);
+	return file;
 }
 
 int pcapng_begin(FILE *f, const char *name, uint32_t snap)

@@ -17,9 +17,10 @@ static int map_ring(struct client *client, int fd, uint64_t bytes, const char **
 	if (rc)
 		return rc;
 	rc = memory_map(fd, bytes, MEMORY_SEAL_SEALED, &client->capture, why);
-	if (rc)
-		mapping_give(client, bytes);
-	return rc;
+	if (!rc)
+		return 0;
+	mapping_give(client, bytes);
+	return rc == -EPERM || rc == -EACCES ? -EINVAL : rc; /* the memory is wrong, not the user */
 }
 
 static void unmap_ring(struct client *client)
@@ -70,7 +71,8 @@ int run_capture(struct call *call)
 	}
 	client->captured = d;
 	memcpy(out->device, d->config.name, sizeof(out->device));
-	CLIENT_LOG(client, NOTICE, "captures %s", d->config.name);
+	CLIENT_LOG(client, NOTICE, "user %u captures %s", (unsigned int)client->uid,
+		   d->config.name);
 	return 0;
 }
 

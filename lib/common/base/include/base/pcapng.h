@@ -2,8 +2,8 @@
 #ifndef BASE_PCAPNG_H
 #define BASE_PCAPNG_H
 /*
- * Writes a capture of one Ethernet interface in pcapng (draft-ietf-opsawg-pcapng). All functions:
- * 0, or -errno of the write; any thread.
+ * Writes a capture of one Ethernet interface in pcapng (draft-ietf-opsawg-pcapng). Functions return
+ * 0, or -errno of the write, unless they say otherwise; any thread.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -17,6 +17,13 @@ struct pcapng_frame {
 	uint32_t direction;	     /* 1: in, 2: out */
 	uint32_t dropped;	     /* frames lost between the previous one and this */
 };
+
+/*
+ * The file at that path, emptied or new, to be written. What programs say to each other, keys and all,
+ * is for this process's user only: an existing file is used if it is his, a plain one and nobody's
+ * link. Never waits, as opening a FIFO would. NULL with errno: EPERM if it is not of that kind.
+ */
+FILE *pcapng_create(const char *path);
 
 /* The section and its interface, of that name; `snap`: most bytes of a frame, 0: all. Flushes. */
 int pcapng_begin(FILE *f, const char *name, uint32_t snap);
