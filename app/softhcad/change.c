@@ -13,12 +13,16 @@
 #include "daemon.h"
 #include "notify.h"
 
+static const char no_memory[] = "not applied to all queues: out of memory";
+
 enum { STATUS_BYTES = CONFIG_ERROR_BYTES + 64 };
 
-/* Applies the running configuration, all that can change of it: most of it is as before. */
-static void apply(struct daemon *d)
+/* Applies the running configuration, all that can change of it: most of it is as before. 0; -ENOMEM:
+ * not all of it, which is logged; the next change tries again. */
+static int apply(struct daemon *d)
 {
 	const struct daemon_config *c = &d->config.daemon;
+	int failed = 0;
 
 	rte_log_set_level(softhca_logtype, RTE_LOG_ERR + c->log_level);
 	lcores_set_idle(&d->lcores, c);
@@ -28,10 +32,13 @@ static void apply(struct daemon *d)
 	for (unsigned i = 0; i < d->device_count; i++) {
 		int ret = device_change(&d->devices[i]);
 
-		if (ret)
-			LOG(ERR, "hca %s: not impaired on all queues: %s",
-			    d->devices[i].section->name, strerror(-ret));
+		if (!ret)
+			continue;
+		LOG(ERR, "hca %s: not impaired on all queues: %s", d->devices[i].section->name,
+		    strerror(-ret));
+		failed = ret;
 	}
+	return failed;
 }
 
 static const char *or_nothing(const char *text)
@@ -56,7 +63,7 @@ static void log_change(void *ctx, const struct config_change *c)
 /*
  * Makes *asked, which is not checked yet, the configuration as far as possible. It must be right as a
  * whole, and what can be applied of it must be right with what cannot. Returns the number of
- * differences; -EINVAL with *error.
+ * differences; -EINVAL or -ENOMEM with *error.
  */
 static int change(struct daemon *d, const struct config *asked, const char *who,
 		  struct config_error *error)
@@ -75,7 +82,10 @@ static int change(struct daemon *d, const struct config *asked, const char *who,
 		return ret;
 	ret = (int)config_merge(&d->written, asked, log_change, (void *)(uintptr_t)who);
 	config_adopt(&d->config, &checked);
-	apply(d);
+	if (apply(d)) {
+		snprintf(error->text, sizeof(error->text), "%s", no_memory);
+		return -ENOMEM;
+	}
 	return ret;
 }
 
@@ -116,7 +126,7 @@ void change_reload(struct daemon *d)
 	if (!ret)
 		ret = change(d, &asked, "reload", &error);
 	if (ret < 0)
-		LOG(ERR, "reload: nothing has changed: %s", error.text);
+		LOG(ERR, "reload: %s%s", ret == -ENOMEM ? "" : "nothing has changed: ", error.text);
 	else
 		LOG(NOTICE, "reload: %d difference%s", ret, ret == 1 ? "" : "s");
 	snprintf(state, sizeof(state), "READY=1\nSTATUS=%s%s",
@@ -160,17 +170,20 @@ int change_one(void *ctx, const struct control_changer *who, const char *assignm
 	struct daemon *d = ctx;
 	struct config_error error;
 	char by[64];
+	int ret;
 
 	asked = now = d->written;
 	if (config_assign(&asked, assignment, &error))
 		return answer(text, bytes, assignment, error.text, -EINVAL);
 	if (!config_merge(&now, &asked, keep, &c))
-		return answer(text, bytes, assignment, "as before", 0);
+		return apply(d) ? answer(text, bytes, assignment, no_memory, -ENOMEM)
+				: answer(text, bytes, assignment, "as before", 0);
 	if (!c.runtime)
 		return answer(text, bytes, assignment, "needs a restart", -EBUSY);
 	snprintf(by, sizeof(by), "user %u, pid %d", (unsigned)who->uid, (int)who->pid);
-	if (change(d, &asked, by, &error) < 0)
-		return answer(text, bytes, assignment, error.text, -EINVAL);
+	ret = change(d, &asked, by, &error);
+	if (ret < 0)
+		return answer(text, bytes, assignment, error.text, ret);
 	snprintf(text, bytes, "%s.%s: %s -> %s", c.section, c.key, or_nothing(c.before),
 		 or_nothing(c.after));
 	return 0;

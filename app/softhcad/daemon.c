@@ -57,8 +57,9 @@ static const char *socket_group(const struct daemon_config *c)
  * what a look-up may need. False: there is no such group. */
 static bool find_admins(const struct daemon_config *c, struct control_config *control)
 {
-	const char *name = c->admin_group[0] ? c->admin_group : "softhca-admin";
-	const struct group *group = getgrnam(name);
+	bool service = strcmp(c->socket, PATHS_SYSTEM_SOCKET) == 0;
+	const char *name = c->admin_group[0] ? c->admin_group : service ? "softhca-admin" : "";
+	const struct group *group = name[0] ? getgrnam(name) : NULL;
 
 	control->has_admin_group = group;
 	control->admin_gid = group ? group->gr_gid : 0;
