@@ -19,10 +19,7 @@ static inline void descriptors_take(struct engine *e, uint32_t client, uint32_t 
  * in a poll? Then QPs of users who hold many get less ahead of their sending. */
 static inline bool descriptors_scarce(const struct engine *e)
 {
-	uint32_t share = e->descriptor_share;
-
-	return __atomic_load_n(&e->held_total, __ATOMIC_RELAXED) >
-	       RTE_MAX(share / 4 * 3, share / 3 * 2 + BURST);
+	return __atomic_load_n(&e->held_total, __ATOMIC_RELAXED) > e->descriptor_share / 5 * 4;
 }
 
 /* Fetches a descriptor ahead of time. Nothing is checked but that it begins in the queue. */

@@ -127,7 +127,7 @@ TEST(ws_poll__depth_is_the_bound)
 	assert_int_equal(fx->qp[0]->ws.parked, 1);
 }
 
-/* When more than three quarters of the descriptors are in use a queue pair has two of them on their
+/* When more than four fifths of the descriptors are in use a queue pair has two of them on their
  * way. */
 TEST(ws_poll__little_ahead_when_descriptors_are_scarce)
 {
@@ -135,7 +135,7 @@ TEST(ws_poll__little_ahead_when_descriptors_are_scarce)
 	for (unsigned i = 0; i < 30; i++)
 		put(0, i * 64);
 	ws_poll(fx->e);
-	assert_int_equal(fx_ring_count(CHANNEL_WS_WP), 30); /* just three quarters */
+	assert_int_equal(fx_ring_count(CHANNEL_WS_WP), 30); /* not yet four fifths */
 	fx->e->held_total += 1;
 	for (unsigned i = 0; i < 20; i++)
 		put(1, i * 64);
