@@ -276,15 +276,22 @@ static struct cqe *backlog_at(const struct cq *q, uint32_t number)
 static bool post_backlog(struct completion *c, struct counters *counters, struct cq *q,
 			 const struct cqe *entry, bool solicited)
 {
-	uint32_t stop = __atomic_load_n(&q->stop, __ATOMIC_ACQUIRE);
+	uint32_t stop = __atomic_load_n(&q->stop, __ATOMIC_ACQUIRE), now;
 
-	do {
+	for (;;) {
 		if (!(stop & CQ_STOP_HELD)) /* released just now */
 			return cq_post(c, counters, q->cqn, entry, solicited);
-		if (stop & CQ_STOP_OVERRUN || !backlog_has_room(q, stop & CQ_STOP_BACKLOG))
-			return lost(c, counters, q);
-	} while (!__atomic_compare_exchange_n(&q->stop, &stop, stop + 1, false, __ATOMIC_ACQ_REL,
-					      __ATOMIC_ACQUIRE));
+		if (stop & CQ_STOP_OVERRUN || !backlog_has_room(q, stop & CQ_STOP_BACKLOG)) {
+			/* Or have others filled and emptied it since `stop` was read? */
+			now = __atomic_load_n(&q->stop, __ATOMIC_ACQUIRE);
+			if (now == stop)
+				return lost(c, counters, q);
+			stop = now;
+		} else if (__atomic_compare_exchange_n(&q->stop, &stop, stop + 1, false,
+						       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+			break;
+		}
+	}
 	write_entry(backlog_at(q, stop & CQ_STOP_BACKLOG), entry,
 		    LOG_WRITTEN | (solicited ? LOG_SOLICITED : 0));
 	count(counters, COUNTER_cq_backlogged);

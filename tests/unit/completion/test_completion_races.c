@@ -200,6 +200,28 @@ TEST(cq_post__while_it_is_released)
 	each_order(state, hold_with_one, post_2, unhold, in_order);
 }
 
+static void post_more_and_release(void)
+{
+	post_2();
+	post_2();
+	unhold();
+}
+
+static void four_come(void)
+{
+	struct cqe c;
+
+	for (unsigned i = 0; i < 4; i++)
+		assert_true(take_cqe(&c));
+	assert_int_equal(counter_read(&counters, COUNTER_cq_overruns), 0);
+}
+
+/* Others fill the backlog, and it is emptied, while this one looks for a place in it. */
+TEST(cq_post__overtaken_in_the_backlog)
+{
+	each_order(state, hold_with_one, post_1, post_more_and_release, four_come);
+}
+
 static void hold_full(void)
 {
 	for (uint32_t i = 0; i < ENTRIES; i++)
