@@ -14,7 +14,7 @@ HINTS = {"likely", "unlikely"}
 # Statements that are no part of what the code does: checks on ourselves, counts, hints, and what
 # is given back to the heap at the end (the sanitizers' work).
 SKIPPED = re.compile(r"^(ASSERT|MACHINE_STEP|_Static_assert|static_assert|static|LOG\w*|"
-                     r"log_\w+|count|count_n|call_note|sem_note|ask|v2p_count_error|\w*prefetch\w*|rte_free|free|"
+                     r"log_\w+|count|count_n|call_note|sem_note|note_call|v2p_count_error|\w*prefetch\w*|rte_free|free|"
                      r"__atomic_thread_fence|_mm_sfence|va_\w+)$")
 
 
@@ -235,6 +235,8 @@ class Source:
                 if len(parts) == 3 and parts[1][0] < parts[1][1]:
                     self.expression(*parts[1], True)
                 k = close + 1
+            elif "FOREACH" in t:
+                k = self.match(k + 1) + 1
             elif t in ("{", "}", ";", "else", "do"):
                 k += 1
             else:
