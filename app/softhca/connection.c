@@ -130,3 +130,30 @@ bool connection_ask_into(struct connection *c, json_t *to, const char *command,
 
 	return answer && json_object_set_new(to, parameters, answer) == 0;
 }
+
+json_t *engines_ask(struct engines *e, struct connection *c, const char *command)
+{
+	json_t *answer;
+
+	if (engines_done(e))
+		return NULL;
+	snprintf(e->key, sizeof(e->key), "%s,%u", e->hca, e->next);
+	answer = connection_ask(c, command, e->key);
+	if (!answer)
+		return NULL;
+	e->next++;
+	e->count = json_integer_value(json_object_get(answer, "engines"));
+	if (e->count < e->next)
+		e->count = e->next;
+	return answer;
+}
+
+bool engines_ask_into(struct connection *c, json_t *to, const char *command, const char *hca)
+{
+	struct engines e = {.hca = hca};
+	json_t *answer;
+
+	while ((answer = engines_ask(&e, c, command)))
+		json_object_set_new(to, e.key, answer);
+	return engines_done(&e);
+}

@@ -27,6 +27,27 @@ json_t *connection_ask(struct connection *c, const char *command, const char *pa
 json_t *connection_ask_pages(struct connection *c, const char *command, const char *before,
 			     const char *list);
 
+/* The engines of an HCA, one after the other. */
+struct engines {
+	const char *hca;
+	unsigned next;
+	unsigned long long count; /* 0: not known yet */
+	char key[64];		  /* "HCA,ENGINE" of the last answer */
+};
+
+/*
+ * The answer of the next engine, the first one for {.hca = NAME}; the caller's. NULL: that was the
+ * last one, or there is none, which has been printed: engines_done() tells.
+ */
+json_t *engines_ask(struct engines *e, struct connection *c, const char *command);
+static inline bool engines_done(const struct engines *e)
+{
+	return e->count && e->next >= e->count;
+}
+
+/* The answers of all engines of the HCA become the values of their keys in `to`. False: one is missing. */
+bool engines_ask_into(struct connection *c, json_t *to, const char *command, const char *hca);
+
 /* The same as the first; the answer becomes the value of `parameters` in `to`. False: there is none. */
 bool connection_ask_into(struct connection *c, json_t *to, const char *command,
 			 const char *parameters);

@@ -28,12 +28,11 @@ static void take(json_t *to, json_t *from, const char *key)
 }
 
 /* An answer, of which a part is a list; NULL after printing why not. */
-static json_t *ask_list(struct connection *c, const char *command, const char *parameters,
-			const char *list)
+static json_t *ask_list(struct connection *c, const char *command, const char *list)
 {
-	json_t *answer = connection_ask(c, command, parameters);
+	json_t *answer = connection_ask(c, command, NULL);
 
-	if (answer && list)
+	if (answer)
 		make_array(answer, list);
 	return answer;
 }
@@ -41,25 +40,18 @@ static json_t *ask_list(struct connection *c, const char *command, const char *p
 /* The engines of an HCA: fifos, calls and stages of each. */
 static json_t *engines_of(struct connection *c, const char *hca)
 {
-	unsigned long long engines = 1;
-	json_t *array = json_array();
-	char parameters[64];
+	struct engines e = {.hca = hca};
+	json_t *array = json_array(), *answer;
 
-	for (unsigned engine = 0; engine < engines; engine++) {
-		json_t *answer;
-
-		snprintf(parameters, sizeof(parameters), "%s,%u", hca, engine);
-		answer = connection_ask(c, "fifos", parameters);
-		if (!answer) {
-			json_decref(array);
-			return NULL;
-		}
-		engines = number_of(answer, "engines");
+	while ((answer = engines_ask(&e, c, "fifos"))) {
 		json_object_del(answer, "hca");
 		json_object_del(answer, "engines");
 		json_array_append_new(array, answer);
 	}
-	return array;
+	if (engines_done(&e))
+		return array;
+	json_decref(array);
+	return NULL;
 }
 
 /* NULL after printing why not. */
@@ -125,7 +117,7 @@ static bool put_clients(struct connection *c, json_t *to)
 
 static bool put_limits(struct connection *c, json_t *to)
 {
-	json_t *limits = ask_list(c, "limits", NULL, "rows");
+	json_t *limits = ask_list(c, "limits", "rows");
 
 	if (!limits)
 		return false;
@@ -135,7 +127,7 @@ static bool put_limits(struct connection *c, json_t *to)
 
 static bool put_cm(struct connection *c, json_t *to)
 {
-	json_t *cm = ask_list(c, "cm", NULL, "ids");
+	json_t *cm = ask_list(c, "cm", "ids");
 
 	return cm && json_object_set_new(to, "cm", cm) == 0;
 }

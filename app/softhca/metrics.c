@@ -16,20 +16,6 @@ struct scrape {
 
 /* ---- the questions ---- */
 
-static bool ask_fifos(struct connection *c, json_t *to, const char *hca)
-{
-	unsigned long long engines = 1;
-	char key[NAME_BYTES];
-	bool ok = true;
-
-	for (unsigned engine = 0; engine < engines && ok; engine++) {
-		snprintf(key, sizeof(key), "%s,%u", hca, engine);
-		ok = connection_ask_into(c, to, "fifos", key);
-		engines = number_of(json_object_get(to, key), "engines");
-	}
-	return ok;
-}
-
 static bool ask_all(struct connection *c, struct scrape *s)
 {
 	const char *hca;
@@ -46,7 +32,8 @@ static bool ask_all(struct connection *c, struct scrape *s)
 	json_object_foreach(json_object_get(s->status, "ports"), hca, port)
 	{
 		ok = ok && connection_ask_into(c, s->counters, "counters", hca) &&
-		     connection_ask_into(c, s->held, "held", hca) && ask_fifos(c, s->fifos, hca);
+		     connection_ask_into(c, s->held, "held", hca) &&
+		     engines_ask_into(c, s->fifos, "fifos", hca);
 	}
 	return ok;
 }

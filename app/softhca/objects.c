@@ -212,26 +212,19 @@ static void print_fifos(const json_t *answer)
 
 static int show_fifos(struct connection *c, const struct request *r, const char *hca)
 {
-	unsigned long long engines = 1;
-	char parameters[64];
+	struct engines e = {.hca = hca};
+	json_t *answer;
 
-	for (unsigned engine = 0; engine < engines; engine++) {
-		json_t *answer;
-
-		snprintf(parameters, sizeof(parameters), "%s,%u", hca, engine);
-		answer = connection_ask(c, "fifos", parameters);
-		if (!answer)
-			return EXIT_CODE_FAILURE;
-		engines = number_of(answer, "engines");
+	while ((answer = engines_ask(&e, c, "fifos"))) {
 		if (r->json) {
 			puts(c->answer);
 		} else {
-			printf("%s, engine %u\n", hca, engine);
+			printf("%s, engine %u\n", hca, e.next - 1);
 			print_fifos(answer);
 		}
 		json_decref(answer);
 	}
-	return EXIT_CODE_OK;
+	return engines_done(&e) ? EXIT_CODE_OK : EXIT_CODE_FAILURE;
 }
 
 int view_fifos(struct connection *c, const struct request *r)

@@ -68,26 +68,19 @@ static void print_modules(const char *key, const json_t *then, const json_t *now
 static int ask(struct connection *c, const struct request *r, const char *hca)
 {
 	bool first = json_is_true(json_object_get(before, "first"));
-	unsigned long long engines = 1;
-	char key[64];
+	struct engines e = {.hca = hca};
+	json_t *answer;
 
-	for (unsigned engine = 0; engine < engines; engine++) {
-		json_t *answer;
-
-		snprintf(key, sizeof(key), "%s,%u", hca, engine);
-		answer = connection_ask(c, "runtime", key);
-		if (!answer)
-			return EXIT_CODE_FAILURE;
-		engines = number_of(answer, "engines");
+	while ((answer = engines_ask(&e, c, "runtime"))) {
 		if (first)
-			json_object_set(before, key, answer);
+			json_object_set(before, e.key, answer);
 		else if (r->json)
 			puts(c->answer);
 		else
-			print_modules(key, json_object_get(before, key), answer);
+			print_modules(e.key, json_object_get(before, e.key), answer);
 		json_decref(answer);
 	}
-	return EXIT_CODE_OK;
+	return engines_done(&e) ? EXIT_CODE_OK : EXIT_CODE_FAILURE;
 }
 
 /* The daemon stops measuring after some seconds without a query. */

@@ -23,21 +23,6 @@ static bool ask_qps(struct connection *c, json_t *to, const char *hca)
 	return answer && json_object_set_new(to, hca, answer) == 0;
 }
 
-static bool ask_engines(struct look *l, struct connection *c, const char *hca)
-{
-	unsigned long long engines = 1;
-	char key[KEY_BYTES];
-	bool ok = true;
-
-	for (unsigned engine = 0; engine < engines && ok; engine++) {
-		snprintf(key, sizeof(key), "%s,%u", hca, engine);
-		ok = connection_ask_into(c, l->fifos, "fifos", key) &&
-		     connection_ask_into(c, l->runtime, "runtime", key);
-		engines = number_of(json_object_get(l->runtime, key), "engines");
-	}
-	return ok;
-}
-
 bool look_take(struct look *l, struct connection *c, const struct request *r)
 {
 	struct timespec t;
@@ -59,7 +44,8 @@ bool look_take(struct look *l, struct connection *c, const struct request *r)
 			continue;
 		found = true;
 		ok = ok && connection_ask_into(c, l->counters, "counters", hca) &&
-		     ask_qps(c, l->qps, hca) && ask_engines(l, c, hca);
+		     ask_qps(c, l->qps, hca) && engines_ask_into(c, l->fifos, "fifos", hca) &&
+		     engines_ask_into(c, l->runtime, "runtime", hca);
 	}
 	return ok && found;
 }
