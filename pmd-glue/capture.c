@@ -36,9 +36,10 @@ static struct capture_record *reserve(struct capture *c, struct capture_head *ri
 	return (struct capture_record *)(void *)(first + (skip ? 0 : at));
 }
 
-/* Copies a frame that refers to its payload, and the payload in place of the reference, which is
- * nobody's business outside of the daemon, and not before it is known to be what was sent. Returns how many bytes of the copy are true: fewer than
- * `captured` if the payload is gone, as it may be if its queue pair has failed. */
+/* Copies a frame that refers to its payload, and in place of the reference, which is nobody's
+ * business outside of the daemon, the payload, once it is known to be what was sent. Returns how many
+ * bytes of the copy are true: fewer than `captured` if the payload is gone, as it may be if its queue
+ * pair has failed. */
 static uint32_t copy_referring(const struct capture *c, const struct rte_mbuf *m, uint8_t *copy,
 			       uint32_t captured)
 {

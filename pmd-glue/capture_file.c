@@ -82,12 +82,7 @@ static int flush_queue(struct capture_file *c, unsigned int queue)
 
 	while (!error && c->ring->queue[queue].tail != end &&
 	       (r = capture_next(c->ring, queue)) != NULL) {
-		const struct pcapng_frame frame = {.time_ns = capture_time_ns(c->ring, r->tsc),
-						   .bytes = r + 1,
-						   .captured = r->captured,
-						   .original = r->original,
-						   .direction = r->direction,
-						   .dropped = r->dropped};
+		const struct pcapng_frame frame = capture_frame(c->ring, r);
 
 		error = pcapng_frame(c->file, &frame);
 		c->written += !error;

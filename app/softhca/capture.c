@@ -73,18 +73,11 @@ static int make_ring(struct capture_head **ring, uint64_t bytes)
 	return error;
 }
 
-static int refused(const char *what, const char *why)
-{
-	fprintf(stderr, "softhca: %s: %s\n", what, why);
-	return EXIT_CODE_FAILURE;
-}
-
 static const char *refusal_text(int error)
 {
 	switch (error) {
 	case -EPERM:
-		return "only root, the daemon's own user and members of its admin_group may "
-		       "capture (EPERM)";
+		return ONLY_ADMINS_MAY("capture");
 	case -EBUSY:
 		return "busy: it is captured as often as it may be at once";
 	case -ENODEV:
@@ -107,15 +100,15 @@ static int begin(struct capture *c, const char *hca)
 	int fd, error;
 
 	if (strlen(hca) >= sizeof(in.device))
-		return refused(hca, refusal_text(-ENODEV));
+		return failed(hca, refusal_text(-ENODEV));
 	strcpy(in.device, hca);
 	fd = make_ring(&c->ring, bytes);
 	if (fd < 0)
-		return refused("memory for the capture", strerror(-fd));
+		return failed("memory for the capture", strerror(-fd));
 	error = ask(c->daemon, CONTROL_CAPTURE, &in, sizeof(in), &reply, sizeof(reply), fd, NULL);
 	close(fd);
 	if (error)
-		return refused(hca[0] ? hca : "capture", refusal_text(error));
+		return failed(hca[0] ? hca : "capture", refusal_text(error));
 	memcpy(c->name, reply.device, sizeof(c->name) - 1);
 	return EXIT_CODE_OK;
 }
@@ -126,7 +119,7 @@ static int connect_daemon(struct capture *c)
 	int error = ask_socket_path(c->r->socket, path);
 
 	if (error)
-		return refused("the control socket", strerror(-error));
+		return failed("the control socket", strerror(-error));
 	c->daemon = ask_connect(path);
 	if (c->daemon < 0) {
 		fprintf(stderr, "softhca: no daemon answers at %s: %s\n", path,
@@ -183,12 +176,7 @@ static int rotate(struct capture *c)
 
 static int put_frame(struct capture *c, const struct capture_record *r)
 {
-	const struct pcapng_frame frame = {.time_ns = capture_time_ns(c->ring, r->tsc),
-					   .bytes = r + 1,
-					   .captured = r->captured,
-					   .original = r->original,
-					   .direction = r->direction,
-					   .dropped = r->dropped};
+	const struct pcapng_frame frame = capture_frame(c->ring, r);
 	int error = 0;
 
 	if (c->r->file)
@@ -279,7 +267,7 @@ static int capture(struct capture *c)
 		(unsigned long long)c->dropped);
 	if (!error || error == -EPIPE) /* whoever reads has enough */
 		return EXIT_CODE_OK;
-	return refused(c->r->file ? c->r->file : "standard output", strerror(-error));
+	return failed(c->r->file ? c->r->file : "standard output", strerror(-error));
 }
 
 static int refuse_options(const struct request *r)

@@ -12,12 +12,6 @@
 #include "settings.h"
 #include "table.h"
 
-static int failed(const char *what, int error)
-{
-	fprintf(stderr, "softhca: %s: %s\n", what, strerror(-error));
-	return EXIT_CODE_FAILURE;
-}
-
 int settings_open(const char *socket, struct settings *s)
 {
 	struct control_get_setting in = {.version = CONTROL_VERSION};
@@ -126,11 +120,9 @@ static int change(const struct settings *all, const struct control_setting *s, c
 			  : -ENAMETOOLONG;
 
 	if (ret == -EPERM)
-		fputs("softhca: only root, the daemon's own user and members of its admin_group "
-		      "may change settings (EPERM)\n",
-		      stderr);
+		fputs("softhca: " ONLY_ADMINS_MAY("change settings") "\n", stderr);
 	else if (ret)
-		return failed(s->key, ret);
+		return failed(s->key, strerror(-ret));
 	else
 		fprintf(out.error ? stderr : stdout, "%s%.*s\n", out.error ? "softhca: " : "",
 			(int)sizeof(out.text), out.text);
@@ -182,7 +174,7 @@ int view_set(struct connection *unused, const struct request *r)
 	int ret = settings_open(r->socket, &all), code;
 
 	if (ret)
-		return failed("no daemon answers about its settings", ret);
+		return failed("no daemon answers about its settings", strerror(-ret));
 	code = show_or_change(&all, r);
 	settings_close(&all);
 	return code;

@@ -31,6 +31,12 @@ int target_connect(const struct request *r, struct connection *c)
 	return ret ? ret : connection_open(c, path);
 }
 
+int failed(const char *what, const char *why)
+{
+	fprintf(stderr, "softhca: %s: %s\n", what, why);
+	return EXIT_CODE_FAILURE;
+}
+
 int target_missing(const struct request *r, int error)
 {
 	char path[PATHS_BYTES_MAX];

@@ -33,6 +33,13 @@ struct request {
 	unsigned long long buffer_bytes; /* for frames that are not written yet */
 };
 
+/* Why the control socket refuses what only administrators may do. */
+#define ONLY_ADMINS_MAY(what)                                                                      \
+	"only root, the daemon's own user and members of its admin_group may " what " (EPERM)"
+
+/* Prints what could not be done, and why. Returns EXIT_CODE_FAILURE. */
+int failed(const char *what, const char *why);
+
 /* All queue pairs of an HCA, in one answer; NULL after printing why not. */
 json_t *qps_ask(struct connection *c, const char *hca);
 

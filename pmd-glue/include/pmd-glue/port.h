@@ -220,8 +220,8 @@ int port_capture_begin(struct port *port, void *memory, uint64_t bytes, uint32_t
 void port_capture_end(struct port *port, const void *memory);
 
 /*
- * Writes captured frames to the file of the setting; part of port_poll_control. 0; or -errno of the failed
- * write, after which the capture is closed (logged).
+ * Writes captured frames to the file of the setting; part of port_poll_control. 0; or -errno of the
+ * failed write, after which the capture is closed (logged).
  */
 int port_capture_flush(struct port *port);
 

@@ -13,6 +13,7 @@
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/pcapng.h"
 
 enum {
 	CAPTURE_QUEUES_MAX = 8,
@@ -119,6 +120,18 @@ static inline uint64_t capture_time_ns(const struct capture_head *h, uint64_t ts
 
 	return h->start_ns + passed / h->tsc_hz * ns_in_s +
 	       passed % h->tsc_hz * ns_in_s / h->tsc_hz;
+}
+
+/* A record as a frame for a file; valid until capture_pass(). */
+static inline struct pcapng_frame capture_frame(const struct capture_head *h,
+						const struct capture_record *r)
+{
+	return (struct pcapng_frame){.time_ns = capture_time_ns(h, r->tsc),
+				     .bytes = r + 1,
+				     .captured = r->captured,
+				     .original = r->original,
+				     .direction = r->direction,
+				     .dropped = r->dropped};
 }
 
 #endif
