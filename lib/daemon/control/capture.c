@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Captures of a port for a program: maps the memory that it brings, has the port copy frames into
- * it, and ends that with the connection. Frames hold the data of all users: for
- * those who may change the daemon. Control thread.
+ * it, and ends that with the connection. Frames hold the data of all users: for those who may change
+ * the daemon. Control thread.
  */
 #include <errno.h>
 #include <string.h>

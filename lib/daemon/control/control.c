@@ -471,7 +471,8 @@ static void free_clients(struct control *c)
 	}
 }
 
-/* Who has neither opened a device, nor captures, nor has become a channel keeps others from connecting. */
+/* Who has neither opened a device, nor captures, nor has become a channel keeps others from
+ * connecting. */
 static void end_silent(struct control *c, uint64_t now)
 {
 	unsigned int ms =

@@ -323,16 +323,21 @@ static __rte_always_inline unsigned take_client(struct engine *e, uint32_t clien
 	return got;
 }
 
+/* The one after *at, of n, round and round. */
+static inline uint32_t dbp_step(uint32_t *at, uint32_t n)
+{
+	if (++*at >= n)
+		*at = 0;
+	return *at;
+}
+
 static unsigned poll_all(struct engine *e, uint32_t end, struct rte_mbuf **m, unsigned room)
 {
 	struct dbp *d = e->dbp;
 	unsigned got = 0;
 
-	for (uint32_t i = 0; i < end && got < room; i++) {
-		if (++d->next >= end)
-			d->next = 0;
-		got += take_client(e, d->next, m + got, room - got);
-	}
+	for (uint32_t i = 0; i < end && got < room; i++)
+		got += take_client(e, dbp_step(&d->next, end), m + got, room - got);
 	return got;
 }
 
@@ -348,10 +353,10 @@ static unsigned poll_silent(struct engine *e, uint32_t end, struct rte_mbuf **m,
 	unsigned got = 0;
 
 	for (uint32_t i = 0; i < SILENT_PER_POLL && got < room; i++) {
-		if (++d->next >= end)
-			d->next = 0;
-		if (!d->fifo[d->next].recent)
-			got += take_one_of_many(e, d->next, m + got, room - got);
+		uint32_t client = dbp_step(&d->next, end);
+
+		if (!d->fifo[client].recent)
+			got += take_one_of_many(e, client, m + got, room - got);
 	}
 	return got;
 }
@@ -369,13 +374,8 @@ static unsigned poll_recent(struct engine *e, struct rte_mbuf **m, unsigned room
 	unsigned got = 0;
 
 	for (uint32_t i = d->recent_count; i > 0 && got < room; i--) {
-		uint32_t client;
-		unsigned taken;
-
-		if (++d->recent_next >= d->recent_count)
-			d->recent_next = 0;
-		client = d->recent[d->recent_next];
-		taken = take_one_of_many(e, client, m + got, room - got);
+		uint32_t client = d->recent[dbp_step(&d->recent_next, d->recent_count)];
+		unsigned taken = take_one_of_many(e, client, m + got, room - got);
 		if (!taken && !stays(e, &d->fifo[client])) {
 			d->fifo[client].recent = false;
 			d->recent[d->recent_next] = d->recent[--d->recent_count];

@@ -3,6 +3,7 @@
 #define SEND_QUEUE_DOORBELL_PROCESSING_H
 /* DoorbellProcessing (doc/modules.md#doorbellprocessing). Stage doorbell_wqe. */
 #include <stdbool.h>
+#include "descriptors.h"
 #include "pipeline/engine.h"
 
 /* 0 or -ENOMEM. */
@@ -14,5 +15,11 @@ unsigned dbp_poll(struct engine *e);
 /* Does that user hold more descriptors than are left to take? While they are scarce
  * (descriptors_scarce()); may be some polls old. */
 bool dbp_user_has_many(const struct engine *e, uint32_t user);
+
+/* Do QPs of that user get less ahead of their sending for now? */
+static inline bool dbp_user_gets_less(const struct engine *e, uint32_t user)
+{
+	return unlikely(descriptors_scarce(e)) && dbp_user_has_many(e, user);
+}
 
 #endif

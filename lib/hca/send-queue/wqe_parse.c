@@ -390,7 +390,7 @@ static unsigned parse_chain(struct engine *e, struct qp *q, struct rte_mbuf *m,
 	unsigned n = 0;
 
 	/* The allowance was granted while there were enough; WQEScheduler judges the rest again. */
-	if (unlikely(descriptors_scarce(e)) && dbp_user_has_many(e, q->user))
+	if (dbp_user_gets_less(e, q->user))
 		allowed = 1;
 	*rest = m;
 	while (n < allowed) {

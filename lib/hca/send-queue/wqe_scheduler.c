@@ -125,8 +125,7 @@ static unsigned take_doorbells(struct engine *e)
  * RequesterTransControl has consumed some, or the CEU leaves SQD. */
 static uint32_t allowance(struct engine *e, struct qp *q)
 {
-	bool less = unlikely(descriptors_scarce(e)) && dbp_user_has_many(e, q->user);
-	uint32_t depth = less ? DEPTH_SCARCE : e->settings.pipeline_depth;
+	uint32_t depth = dbp_user_gets_less(e, q->user) ? DEPTH_SCARCE : e->settings.pipeline_depth;
 	uint32_t held = q->ws.issued - __atomic_load_n(&q->rtc.consumed, __ATOMIC_ACQUIRE);
 
 	if (likely(held < depth && qp_state(q) != QP_SQD))
