@@ -35,9 +35,7 @@ pings() {
 		cat "$SCRATCH/client.log"
 		return 1
 	}
-	status=0
-	wait "$server" || status=$?
-	ended_well $status "$SCRATCH/server.log" &&
+	waited_well "$server" "$SCRATCH/server.log" &&
 		[ "$(grep -c '^ping data: rdma-ping' "$SCRATCH/client.log")" -eq $PINGS ]
 }
 

@@ -161,6 +161,13 @@ ended_well() {
 		grep -q '^rdma_get_cm_event: Bad file descriptor' "$2" && ! grep -q 'completion' "$2"
 }
 
+# waited_well PID LOG: the same of a process of this shell, at its end.
+waited_well() {
+	local status=0
+	wait "$1" || status=$?
+	ended_well $status "$2"
+}
+
 # What a server and a client said, where it did not work.
 show_both() {
 	sed 's/^/   client: /' "$SCRATCH/client.log"

@@ -65,7 +65,7 @@ client() {
 
 # once_both SERVER... -- CLIENT...: both end well.
 once_both() {
-	local words=() status=0 server_status=0
+	local words=() status=0
 	while [ "$1" != -- ]; do
 		words+=("$1")
 		shift
@@ -74,10 +74,8 @@ once_both() {
 	serve "${words[@]}"
 	as_client "$@" >"$SCRATCH/client.log" 2>&1 || status=$?
 	echo "ended with $status" >>"$SCRATCH/client.log"
-	if ended_well $status "$SCRATCH/client.log" && wait_for 20 not_running "$server"; then
-		wait "$server" || server_status=$?
-		ended_well $server_status "$SCRATCH/server.log" && return
-	fi
+	ended_well $status "$SCRATCH/client.log" && wait_for 20 not_running "$server" &&
+		waited_well "$server" "$SCRATCH/server.log" && return
 	kill "$server" 2>/dev/null
 	wait_for 5 not_running "$server"
 	return 1
