@@ -68,6 +68,7 @@ RIG_TEST(c9_153__credits_are_obeyed, make(3))
 		psn = peer_expect(s, &wr, psn, NULL);
 	expect_first_only(s, &wr, psn); /* the fourth is limited */
 	ack(s, PSN + 5, 2, 3);		/* LSN 5 */
+	ack(s, PSN + 3, 0, 2);		/* which it has overtaken: counts for nothing */
 	for (unsigned i = 0; i < 3; i++)
 		rig_expect_cqe(s, USER_SEND, 0, i * SIM_STRIDE);
 	peer_expect_from(s, &wr, psn, 1, NULL);
@@ -98,6 +99,13 @@ TEST(c9_153__none_announced_when_connected_send_at_will)
 	ack(s, psn - 1, 31, 4);
 	for (unsigned i = 0; i < 4; i++)
 		rig_expect_cqe(s, consuming[i], 0, i * SIM_STRIDE);
+	ack(s, psn - 1, 0, 4); /* once without limit, always */
+	rig_silent(s, 10 * US);
+	peer_post(s, USER_SEND, 3 * MTU);
+	for (unsigned i = 0; i < 3; i++)
+		rig_expect(s, WIRE_RC_SEND_FIRST + i, psn + i);
+	ack(s, psn + 2, 31, 5);
+	rig_expect_cqe(s, USER_SEND, 0, 4 * SIM_STRIDE);
 	rig_end(s);
 }
 

@@ -234,6 +234,25 @@ TEST(c9_134__a_lost_response_is_asked_for_again)
 	}
 }
 
+/* All of them are lost: the first one of the next READ reveals it. */
+TEST_PEER(c9_134__the_next_read_reveals_a_lost_response)
+{
+	const struct sim_wr rd = peer_wr(USER_RDMA_READ, BYTES);
+
+	for (unsigned i = 0; i < 2; i++) {
+		sim_post(s, 0, 0, &rd);
+		peer_expect(s, &rd, PSN + i * RESPONSES, NULL);
+	}
+	peer_read_responses(s, PSN + RESPONSES, BYTES, 0, 0, 2);
+	for (unsigned i = 0; i < 2; i++)
+		expect_rest(s, PSN + i * RESPONSES, BYTES, 0);
+	for (unsigned i = 0; i < 2; i++) {
+		rig_no_cqe(s);
+		peer_read_responses(s, PSN + i * RESPONSES, BYTES, 0, RESPONSES - 1, i + 1);
+		rig_expect_cqe(s, USER_RDMA_READ, 0, i * SIM_STRIDE);
+	}
+}
+
 /* The last one is lost: an acknowledgement of a later request reveals it. */
 TEST(c9_134__a_lost_last_response)
 {

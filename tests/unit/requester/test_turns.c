@@ -122,6 +122,16 @@ TEST(turn__of_many_packets)
 	long_message(WIRE_RC_WRITE_LAST);
 }
 
+/* Nor do more requests than descriptors are freed together. */
+TEST(turn__of_many_requests)
+{
+	for (unsigned i = 0; i < 2 * BURST; i++)
+		send_request(0, USER_SEND, 8, 0);
+	rtc_poll(fx->e);
+	assert_run(0, 2 * BURST);
+	assert_int_equal(rte_mempool_in_use_count(fx->descriptors), 0);
+}
+
 TEST(turn__of_many_packets_unreliable)
 {
 	fx_service(0, SERVICE_UC);
@@ -319,6 +329,7 @@ TEST(share__of_a_pool)
 		{false, 1, 5, 4, true},
 		{false, 3, 12, 4, true},
 		{false, 4, 12, 4, false}, /* a few are enough */
+		{false, 5, 11, 4, false}, /* it held more when its peer fell silent */
 	};
 
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {

@@ -103,6 +103,19 @@ TEST(window__after_an_rnr_wait)
 	assert_again(0, 48);
 }
 
+/* It comes while the walk waits for room: the walk ends, and begins anew when the wait is over. */
+TEST(c9_130__rnr_nak_during_a_walk)
+{
+	turns(2);
+	fx_fill(CHANNEL_RRC_RPG, 1);
+	nak(P(4));
+	respond(0, P(4), aeth_rnr(1), 0);
+	fx_unfill(CHANNEL_RRC_RPG);
+	assert_again(5, 5);
+	expire(0, TIMER_RNR);
+	assert_again(4, 32);
+}
+
 /* A peer that NAKs one packet after the other makes little work. */
 TEST(window__naks_of_each_packet)
 {

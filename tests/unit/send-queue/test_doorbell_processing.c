@@ -308,6 +308,7 @@ TEST(dbp_poll__few_of_many_clients)
 	uint64_t w1 = fx->qp[1]->qpn << DOORBELL_QPN_SHIFT | 1;
 	uint64_t bell = DOORBELL_PHASE | USER_SEND | w1 << 32;
 	struct uar_page *page = aligned_alloc(4096, MANY * sizeof(*page));
+	unsigned at_once = 0;
 
 	memset(page, 0, MANY * sizeof(*page));
 	for (uint32_t i = 0; i < MANY; i++)
@@ -330,6 +331,12 @@ TEST(dbp_poll__few_of_many_clients)
 	fx->qp[1]->client = 900;
 	page[900].doorbell[0] = bell;
 	assert_in_range(polls_until_taken(), 2, 200);
+	for (uint32_t i = 100; i < 100 + RINGING; i++) {
+		fx->qp[1]->client = i;
+		page[i].doorbell[1] = bell;
+		at_once += polls_until_taken() == 1;
+	}
+	assert_in_range(at_once, 1, RINGING - 10); /* silent for long: of the many again */
 	dbp_set_asleep(fx->e, true);
 	fx->qp[1]->client = 899;
 	page[899].doorbell[0] = bell;
@@ -420,6 +427,11 @@ TEST(dbp_crowd__of_those_who_ring)
 		fx->e->now_ns += rows[i].later_ns;
 		assert_int_equal(dbp_crowd(fx->e, 3), rows[i].crowd);
 	}
+	ring(0, USER_SEND, 16, 16);
+	assert_int_equal(dbp_poll(fx->e), 1);
+	assert_int_equal(dbp_crowd(fx->e, 3), CROWD_SPINS);
+	dbp_set_client(fx->e, FX_CLIENT, NULL);
+	assert_int_equal(dbp_crowd(fx->e, 3), CROWD_NONE);
 }
 
 TEST(dbp_set_cpu__notifies_new_clients)

@@ -133,7 +133,8 @@ TEST(ws_poll__little_ahead_when_descriptors_are_scarce)
 {
 	fx->e->descriptor_share = 40;
 	for (unsigned i = 0; i < 30; i++)
-		put(0, i * 64);
+		ring(0, USER_SEND, i * 64, 16);
+	assert_int_equal(dbp_poll(fx->e), 30); /* all of them one user's */
 	ws_poll(fx->e);
 	assert_int_equal(fx_ring_count(CHANNEL_WS_WP), 30); /* not yet four fifths */
 	fx->e->held_total += 1;
