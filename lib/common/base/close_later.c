@@ -17,6 +17,7 @@
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/assert.h"
 #include "base/close_later.h"
 #include "base/log.h"
 #include "base/shares.h"
@@ -244,6 +245,7 @@ void close_later(int fd, struct share_client *from)
 	struct share_user *user = NULL;
 	struct owner *o;
 
+	ASSERT(fd >= 0);
 	if (from) {
 		share_add(from, SHARE_closings, 1);
 		user = share_leave(from, SHARE_closings, 1);

@@ -67,7 +67,7 @@ struct message {
 	uint8_t bytes[CM_CHANNEL_BYTES_MAX];
 	size_t length;
 	bool cut;	       /* longer than any command, or too many descriptors */
-	int fd;		       /* the first one, if any came */
+	int fd;		       /* the first one; -1: none came */
 	unsigned int fd_count; /* received */
 };
 
@@ -82,6 +82,7 @@ static int receive(struct ucm_channel *ch, struct message *m)
 			   .msg_controllen = sizeof(control.bytes)};
 	ssize_t n = recvmsg(ch->fd, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
+	m->fd = -1;
 	m->fd_count = 0;
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -1;
