@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/param.h>
 #include "base/assert.h"
 #include "connect.h"
 #include "disconnect.h"
@@ -26,7 +27,7 @@ static uint8_t ack_timeout(unsigned int delay, unsigned int life)
 
 	if (sum * 2 >= (uint64_t)3 << exponent)
 		exponent++;
-	return (uint8_t)(exponent > 31 ? 31 : exponent);
+	return (uint8_t)MIN(exponent, 31u);
 }
 
 /* --- active side --- */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include "base/assert.h"
 #include "base/shares.h"
 #include "connection_priv.h"
@@ -75,17 +76,15 @@ bool cm_share(struct cm_connection *c, struct share_client *holder)
 
 bool cm_is_shared(const struct cm_connection *c)
 {
-	return c->share && unanswered(c->state);
+	return c->share != NULL;
 }
 
 void cm_share_move(struct cm_connection *c, struct share_client *holder)
 {
 	if (!c->share)
 		return;
-	if (unanswered(c->state)) {
-		share_give(c->share, SHARE_cm_requests, 1);
-		share_add(holder, SHARE_cm_requests, 1);
-	}
+	share_give(c->share, SHARE_cm_requests, 1);
+	share_add(holder, SHARE_cm_requests, 1);
 	c->share = holder;
 }
 
@@ -96,11 +95,12 @@ void cm_step(struct cm_connection *c, enum cm_state next)
 
 	MACHINE_STEP(cm_machine, c->state, next);
 	cm->unanswered += more;
-	if (more)
-		cm->unanswered_of[cm_source(cm, &c->path)] += more;
+	cm->unanswered_of[cm_source(cm, &c->path)] += more;
 	ASSERT(!c->share || more != 1);
-	if (c->share && more)
+	if (c->share && more) {
 		share_give(c->share, SHARE_cm_requests, 1);
+		c->share = NULL;
+	}
 	if (c->kept) {
 		c->kept = false;
 		cm->kept--;
@@ -117,8 +117,7 @@ void cm_orphan(struct cm_connection *c)
 {
 	c->owned = false;
 	c->owner = NULL;
-	ASSERT(!unanswered(c->state));
-	c->share = NULL;
+	ASSERT(!unanswered(c->state) && !c->share);
 	c->cm->orphans++;
 }
 
@@ -201,7 +200,7 @@ uint64_t cm_time_of(unsigned int exponent)
 
 uint8_t cm_clamp(uint8_t value, uint8_t least, uint8_t most)
 {
-	return value < least ? least : value > most ? most : value;
+	return MIN(MAX(value, least), most);
 }
 
 void cm_await_answer(struct cm_connection *c, uint64_t now)
@@ -224,9 +223,9 @@ void cm_enter_timewait(struct cm_connection *c, uint64_t now)
 static uint64_t keeping_time(const struct cm_connection *c)
 {
 	uint64_t patience = c->mra_sent ? cm_time_of(c->service_timeout) : 0;
-	uint64_t all = (c->max_retries + 1u) * cm_time_of(c->peer_waits) + patience;
 
-	return all < cm_time_of(CM_KEPT_MOST) ? all : cm_time_of(CM_KEPT_MOST);
+	return MIN((c->max_retries + 1u) * cm_time_of(c->peer_waits) + patience,
+		   cm_time_of(CM_KEPT_MOST));
 }
 
 void cm_keep_answer(struct cm_connection *c, uint64_t now, unsigned int repeats)

@@ -6,6 +6,7 @@
  */
 #include "cm/mad.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/param.h>
@@ -26,6 +27,8 @@ enum {
 	INFO_BYTES = 72, /* additional information, in messages that have it */
 	GID_BYTES = 16,
 };
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "rows copy the low bytes of a word");
 
 /* A member and its position: `bits` from bit `bit` (0 is the highest) of byte `byte` on. */
 struct row {
@@ -199,7 +202,7 @@ static uint64_t get_bits(const uint8_t *p, unsigned int bit, unsigned int bits)
 	for (i = 0; i < bytes; i++)
 		v = v << 8 | p[i];
 	v >>= 8 * bytes - bit - bits;
-	return bits == 64 ? v : v & ((1ull << bits) - 1);
+	return v & UINT64_MAX >> (64 - bits);
 }
 
 /* As get_bits(). The bits must be 0 before. */
@@ -207,9 +210,8 @@ static void put_bits(uint8_t *p, unsigned int bit, unsigned int bits, uint64_t v
 {
 	unsigned int bytes = (bit + bits + 7) / 8;
 
-	ASSERT(bits == 64 || v >> bits == 0);
-	if (bits < 64)
-		v &= (1ull << bits) - 1; /* protects the neighbours in release builds */
+	ASSERT(v <= UINT64_MAX >> (64 - bits));
+	v &= UINT64_MAX >> (64 - bits); /* protects the neighbours in release builds */
 	v <<= 8 * bytes - bit - bits;
 	for (; bytes; v >>= 8)
 		p[--bytes] |= (uint8_t)v;
@@ -225,33 +227,19 @@ static void read_row(const struct row *r, const uint8_t *data, struct cm_message
 		return;
 	}
 	v = get_bits(data + r->byte, r->bit, r->bits);
-	if (r->size == sizeof(uint8_t)) /* bool too: its rows have one bit */
-		*member = (uint8_t)v;
-	else if (r->size == sizeof(uint16_t))
-		*(uint16_t *)(void *)member = (uint16_t)v;
-	else if (r->size == sizeof(uint32_t))
-		*(uint32_t *)(void *)member = (uint32_t)v;
-	else
-		*(uint64_t *)(void *)member = v;
+	memcpy(member, &v, r->size); /* the low bytes come first; a bool's row has one bit */
 }
 
 static void write_row(const struct row *r, uint8_t *data, const struct cm_message *m)
 {
 	const uint8_t *member = (const uint8_t *)m + r->member;
-	uint64_t v;
+	uint64_t v = 0;
 
 	if (r->size == GID_BYTES) {
 		memcpy(data + r->byte, member, GID_BYTES);
 		return;
 	}
-	if (r->size == sizeof(uint8_t))
-		v = *member;
-	else if (r->size == sizeof(uint16_t))
-		v = *(const uint16_t *)(const void *)member;
-	else if (r->size == sizeof(uint32_t))
-		v = *(const uint32_t *)(const void *)member;
-	else
-		v = *(const uint64_t *)(const void *)member;
+	memcpy(&v, member, r->size);
 	put_bits(data + r->byte, r->bit, r->bits, v);
 }
 

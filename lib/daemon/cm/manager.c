@@ -5,6 +5,7 @@
  * through its user's callbacks.
  */
 #include <stdlib.h>
+#include <sys/param.h>
 #include "base/assert.h"
 #include "connect.h"
 #include "connection_priv.h"
@@ -18,12 +19,11 @@ struct cm *cm_create(const struct cm_ops *ops, void *ctx, const struct cm_limits
 	struct cm_limits none = {0};
 	const struct cm_limits *l = limits ? limits : &none;
 	struct cm *cm = calloc(1, sizeof(*cm));
-	uint32_t most = l->connections ? l->connections : CM_CONNECTIONS;
+	uint32_t most =
+		MIN(l->connections ? l->connections : CM_CONNECTIONS, 1u << CM_PLACE_BITS_MOST);
 
 	if (!cm)
 		return NULL;
-	if (most > 1u << CM_PLACE_BITS_MOST)
-		most = 1u << CM_PLACE_BITS_MOST;
 	cm->ops = ops;
 	cm->ctx = ctx;
 	cm->unanswered_most = l->unanswered ? l->unanswered : CM_UNANSWERED;
@@ -146,6 +146,7 @@ static void give_up(struct cm_connection *c, uint64_t now)
 	}
 }
 
+/* Moves or cancels its timer. */
 static void expired(struct cm_connection *c, uint64_t now)
 {
 	if (c->state == CM_TIMEWAIT) {
@@ -167,12 +168,8 @@ uint64_t cm_expire(struct cm *cm, uint64_t now)
 {
 	struct cm_timers *t = &cm->timers;
 
-	for (int i = 0; i < CM_EXPIRED_MOST && t->count && t->heap[1]->due <= now; i++) {
-		struct cm_connection *c = t->heap[1];
-
-		cm_timer_cancel(c);
-		expired(c, now);
-	}
+	for (int i = 0; i < CM_EXPIRED_MOST && t->count && t->heap[1]->due <= now; i++)
+		expired(t->heap[1], now);
 	return t->count ? t->heap[1]->due : UINT64_MAX;
 }
 

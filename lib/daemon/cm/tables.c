@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include "base/assert.h"
 #include "tables.h"
 
@@ -16,12 +17,11 @@ enum { FIRST_PLACES = 64, FIRST_BUCKETS = 64 };
 
 /* --- places --- */
 
-int cm_places_create(struct cm_places *p, uint32_t most)
+void cm_places_create(struct cm_places *p, uint32_t most)
 {
 	ASSERT(most >= 1 && most <= 1u << CM_PLACE_BITS_MOST);
 	*p = (struct cm_places){.most = most, .first_free = NO_PLACE, .last_free = NO_PLACE};
 	p->bits = most <= 2 ? 1 : 32 - (unsigned int)__builtin_clz(most - 1);
-	return 0;
 }
 
 void cm_places_destroy(struct cm_places *p)
@@ -58,12 +58,10 @@ static int enlarge(void *array, size_t count, size_t size)
 static int grow(struct cm *cm)
 {
 	struct cm_places *p = &cm->places;
-	uint32_t count = p->count ? p->count * 2 : FIRST_PLACES;
+	uint32_t count = MIN(p->count ? p->count * 2 : FIRST_PLACES, p->most);
 
-	if (p->count >= p->most)
+	if (p->count == p->most)
 		return -ENOSPC;
-	if (count > p->most)
-		count = p->most;
 	if (enlarge(&p->at, count, sizeof(*p->at)) || enlarge(&p->last, count, sizeof(*p->last)) ||
 	    enlarge(&p->next, count, sizeof(*p->next)) ||
 	    enlarge(&cm->timers.heap, count + 1, sizeof(*cm->timers.heap)))

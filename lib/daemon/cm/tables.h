@@ -4,8 +4,8 @@
 /* How connections are found: by communication ID, by the peer's ID or QP, by time. */
 #include "connection_priv.h"
 
-/* 0; -ENOMEM. most: of connections. */
-int cm_places_create(struct cm_places *p, uint32_t most);
+/* most: of connections, 1 to 2^CM_PLACE_BITS_MOST. Allocates nothing yet. */
+void cm_places_create(struct cm_places *p, uint32_t most);
 void cm_places_destroy(struct cm_places *p);
 /* Gives c its local_id. 0; -ENOSPC, -ENOMEM. May enlarge the heap, too. */
 int cm_place_take(struct cm *cm, struct cm_connection *c);

@@ -140,7 +140,6 @@ void ucm_address_set_port(union ucm_address *a, uint16_t port)
 
 void ucm_address_gid(const union ucm_address *a, uint8_t gid[16])
 {
-	memset(gid, 0, 16);
 	switch (a->family) {
 	case AF_INET:
 		ip_map_v4(&a->v4.sin_addr, gid);
@@ -152,6 +151,7 @@ void ucm_address_gid(const union ucm_address *a, uint8_t gid[16])
 		memcpy(gid, a->ib.gid, 16);
 		return;
 	default:
+		memset(gid, 0, 16);
 		return;
 	}
 }

@@ -18,6 +18,7 @@ bool ucm_address_same_host(const union ucm_address *a, const union ucm_address *
 bool ucm_address_multicast(const union ucm_address *a);
 uint16_t ucm_address_port(const union ucm_address *a);
 void ucm_address_set_port(union ucm_address *a, uint16_t port);
+/* Zero where there is no address. */
 void ucm_address_gid(const union ucm_address *a, uint8_t gid[16]);
 /* Sets the host, and the family if there is none. */
 void ucm_address_set_gid(union ucm_address *a, const uint8_t gid[16]);

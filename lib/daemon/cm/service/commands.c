@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <rdma/ib_user_verbs.h>
+#include <sys/param.h>
 #include "commands.h"
 
 struct command {
@@ -63,15 +64,15 @@ int ucm_run(struct ucm_call *call, const uint8_t *message, size_t message_bytes,
 		return -EINVAL;
 	if (h.out < c->response_least)
 		return -ENOSPC;
-	memcpy(body, message + sizeof(h), h.in < c->body ? h.in : c->body);
-	call->out = h.out < sizeof(whole) ? h.out : sizeof(whole);
+	memcpy(body, message + sizeof(h), MIN(h.in, c->body));
+	call->out = MIN(h.out, sizeof(whole));
 	call->bytes = c->response;
 	call->extra = message + sizeof(h) + h.in;
 	call->extra_bytes = (uint32_t)(message_bytes - sizeof(h) - h.in);
 	ret = c->run(call, body, &whole);
 	if (ret)
 		return ret;
-	*bytes = call->bytes < call->out ? call->bytes : call->out;
+	*bytes = MIN(call->bytes, call->out);
 	memcpy(response, &whole, *bytes);
 	return 0;
 }

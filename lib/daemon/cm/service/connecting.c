@@ -4,6 +4,7 @@
  * protocol events into events. Queue pairs are up to the program. Runs in the CM thread.
  */
 #include <errno.h>
+#include <sys/param.h>
 #include "addresses.h"
 #include "commands.h"
 #include "connecting.h"
@@ -13,11 +14,6 @@
 #include "requests.h"
 
 enum { REJECT_VENDOR_OPTION = 35, RETRIES_MOST = 7 };
-
-static uint8_t at_most_7(uint8_t n)
-{
-	return n < RETRIES_MOST ? n : RETRIES_MOST;
-}
 
 static uint64_t now_of(const struct ucm_id *id)
 {
@@ -54,8 +50,8 @@ static void fill_end(struct ucm_id *id, const struct rdma_ucm_conn_param *p, str
 		.psn = id->psn,
 		.responder_resources = p->responder_resources,
 		.initiator_depth = p->initiator_depth,
-		.retry_count = at_most_7(p->retry_count),
-		.rnr_retry_count = at_most_7(p->rnr_retry_count),
+		.retry_count = MIN(p->retry_count, RETRIES_MOST),
+		.rnr_retry_count = MIN(p->rnr_retry_count, RETRIES_MOST),
 		.flow_control = gives_credits(id),
 		.srq = p->srq,
 		.private_data = p->private_data,

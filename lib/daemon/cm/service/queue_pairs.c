@@ -118,8 +118,7 @@ int ucm_do_init_qp_attr(struct ucm_call *call, const struct rdma_ucm_init_qp_att
 	out->qp_state = in->qp_state;
 	if (id->connection && id->qp_type != UCM_QPT_UD)
 		return for_connection(id, in->qp_state, out);
-	if (id->qp_type == UCM_QPT_UD)
-		ucm_set_qkey(id, 0);
+	ucm_set_qkey(id, 0); /* for UD; others never show it */
 	for_init(id, out);
 	if (in->qp_state == UCM_QPS_RTR)
 		out->rq_psn = id->psn;

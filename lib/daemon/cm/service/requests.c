@@ -8,6 +8,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/param.h>
 #include "address.h"
 #include "addresses.h"
 #include "commands.h"
@@ -176,7 +177,7 @@ int ucm_do_listen(struct ucm_call *call, const struct rdma_ucm_listen *in, struc
 	ret = ucm_port_listen(id);
 	if (ret)
 		return ret;
-	id->backlog = in->backlog && in->backlog < UCM_BACKLOG ? in->backlog : UCM_BACKLOG;
+	id->backlog = in->backlog ? MIN(in->backlog, UCM_BACKLOG) : UCM_BACKLOG;
 	ucm_id_step(id, UCM_LISTENING);
 	return 0;
 }

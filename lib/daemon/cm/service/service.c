@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/param.h>
 #include <unistd.h>
 #include "address.h"
 #include "addresses.h"
@@ -97,8 +98,7 @@ void cm_service_destroy(struct cm_service *s)
 	while (!LIST_EMPTY(&s->channels))
 		ucm_channel_close(LIST_FIRST(&s->channels));
 	cm_destroy(s->cm);
-	if (s->epoll >= 0)
-		close(s->epoll);
+	close(s->epoll); /* -1, if there is none, is refused */
 	free(s->ids.at);
 	free(s->memberships.at);
 	free(s->devices);
@@ -127,7 +127,7 @@ uint64_t cm_service_turn(struct cm_service *s, uint64_t now)
 		ucm_channel_serve(ready[i].data.ptr);
 	ucm_resolve_turn(s);
 	next = cm_expire(s->cm, now);
-	return s->resolve_due < next ? s->resolve_due : next;
+	return MIN(s->resolve_due, next);
 }
 
 void cm_service_receive(struct cm_service *s, uint64_t now, const struct cm_path *path,
