@@ -245,6 +245,7 @@ TEST(id__is_not_used_again_soon)
 	struct cm_connection *first = ask();
 
 	take(&client, CM_REQ);
+	assert_int_equal(client.cm->places.count, 64); /* they grow with need */
 	for (int i = 0; i < N; i++) {
 		struct cm_connection *c = ask();
 
@@ -373,6 +374,9 @@ TEST(hash__finds_each_of_many)
 		c[i] = server.requested;
 	}
 	assert_int_equal(server.requests, N);
+	/* Chains that no peer can foresee. */
+	for (int i = 0; i < 2; i++)
+		assert_int_not_equal(client.cm->seed[i], server.cm->seed[i]);
 	for (uint32_t i = 0; i < N; i++) {
 		struct cm_message m = a_req(1 + i, 2 + i);
 

@@ -67,10 +67,11 @@ TEST(bind__malformed)
 	struct rdma_ucm_bind in = {.id = 0};
 	union ucm_address a = address_of("10.0.0.1", 0);
 	struct rdma_ucm_bind_ip ip = {.id = 0};
+	struct rdma_ucm_resolve_ip both = {.id = 0};
 	struct rdma_ucm_resolve_addr r = {.id = 0};
 
 	ch = open_channel(0);
-	in.id = ip.id = r.id = fresh(RDMA_PS_TCP);
+	in.id = ip.id = both.id = r.id = fresh(RDMA_PS_TCP);
 	memcpy(&in.addr, &a, sizeof(a.v4));
 	for (uint16_t size = 0; size < 200; size++) {
 		in.addr_size = size;
@@ -84,6 +85,14 @@ TEST(bind__malformed)
 	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_BIND, &in, sizeof(in), NULL, 0), -EINVAL);
 	ip.addr.sin6_family = UCM_AF_IB;
 	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_BIND_IP, &ip, sizeof(ip), NULL, 0),
+			 -EAFNOSUPPORT);
+	both.src_addr.sin6_family = UCM_AF_IB;
+	both.dst_addr.sin6_family = AF_INET;
+	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_RESOLVE_IP, &both, sizeof(both), NULL, 0),
+			 -EAFNOSUPPORT);
+	both.src_addr.sin6_family = AF_UNSPEC;
+	both.dst_addr.sin6_family = UCM_AF_IB;
+	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_RESOLVE_IP, &both, sizeof(both), NULL, 0),
 			 -EAFNOSUPPORT);
 	ip.addr.sin6_family = AF_UNIX;
 	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_BIND_IP, &ip, sizeof(ip), NULL, 0),
@@ -117,6 +126,7 @@ TEST(bind__shared_ports)
 		     {"10.0.0.1", "10.0.0.1", true, false, 0},
 		     {"0.0.0.0", "::", false, false, -EADDRNOTAVAIL},
 		     {"0.0.0.0", "::", false, true, 0},
+		     {"::", "0.0.0.0", false, false, -EADDRNOTAVAIL},
 		     {"10.0.0.1", "fd00::1", false, false, 0},
 		     {"gid:fd00::1", "fd00::1", false, false, 0},
 		     {"gid:fd00::1", "gid:fd00::1", false, false, -EADDRINUSE}};

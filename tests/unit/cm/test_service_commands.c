@@ -251,6 +251,9 @@ TEST(query__address)
 	assert_int_equal(route.num_paths, 0);
 	assert_memory_equal(route.ib_route[0].sgid, gid, 16);
 	assert_memory_equal(&route.src_addr, &a, sizeof(a.v4));
+	memset(gid, 0xee, sizeof(gid));
+	ucm_address_gid(&(union ucm_address){.family = AF_UNSPEC}, gid);
+	assert_memory_equal(gid, &in6addr_any, 16);
 	/* Older libraries have no room for the tail. */
 	in = (struct rdma_ucm_query){.id = id};
 	assert_int_equal(

@@ -202,6 +202,20 @@ TEST(reject__wrong_service)
 	close_channel(&l.ch);
 }
 
+/* No room for another connection: the program may try again. */
+TEST(connect__no_room)
+{
+	struct end first, second;
+
+	services_start(&(struct cm_service_limits){.protocol.connections = 1});
+	first = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	second = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	assert_int_equal(connect_id(&first.ch, first.id, 0x111, ""), 0);
+	assert_int_equal(connect_id(&second.ch, second.id, 0x112, ""), -ENOSPC);
+	close_channel(&first.ch);
+	assert_int_equal(connect_id(&second.ch, second.id, 0x112, ""), 0);
+}
+
 TEST(unreachable__nobody_answers)
 {
 	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
@@ -220,8 +234,12 @@ TEST(unreachable__nobody_answers)
 TEST(unreachable__no_rtu)
 {
 	struct end l, c;
+	struct ib_uverbs_qp_attr attr;
 	uint32_t id = ask_ends(&l, &c);
 
+	/* It asks again, and is told that the program takes its time. */
+	pass(5000ull * MS);
+	assert_int_equal(init_qp_attr(&c.ch, c.id, UCM_QPS_INIT, &attr), 0);
 	node[0].deaf = true;
 	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, ""), 0);
 	pass(120000ull * MS);

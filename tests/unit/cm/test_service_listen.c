@@ -202,7 +202,7 @@ TEST(listen__nobody_answers)
 {
 	struct end bad, good;
 	struct channel third;
-	struct rdma_ucm_event_resp e;
+	struct rdma_ucm_event_resp e, last;
 	const struct ucm_channel *inside, *other;
 	uint32_t events, id = 0;
 
@@ -228,18 +228,19 @@ TEST(listen__nobody_answers)
 	assert_int_equal(accept_id(&good.ch, e.id, 300, 0x222, ""), 0);
 	settle();
 	pass(5000ull * MS); /* it is asked again */
-	expect_event(&good.ch, UCM_EVENT_CONNECT_REQUEST);
+	last = expect_event(&good.ch, UCM_EVENT_CONNECT_REQUEST);
 	assert_int_equal(unanswered(inside), 4);
 	assert_int_equal(unanswered(other), 3);
 	third = open_channel(1);
-	assert_int_equal(migrate(&good.ch, &third, e.id, &events), 0);
-	assert_int_equal(unanswered(other), 3); /* that one was answered */
 	assert_int_equal(migrate(&bad.ch, &third, id, &events), 0);
 	assert_int_equal(unanswered(inside), 3);
 	assert_int_equal(migrate(&bad.ch, &third, bad.id, &events), 0);
 	assert_int_equal(unanswered(inside), 0);
 	inside = LIST_FIRST(&node[1].s->channels);
 	assert_int_equal(unanswered(inside), 4);
+	assert_int_equal(migrate(&good.ch, &third, last.id, &events), -ENOMEM);
+	assert_int_equal(migrate(&good.ch, &third, e.id, &events), 0); /* it is answered */
+	assert_int_equal(unanswered(other), 3);
 	assert_int_equal(reject_id(&third, id, 0, ""), 0);
 	assert_int_equal(unanswered(inside), 3);
 	assert_int_equal(destroy_id(&third, bad.id, &events), 0);
