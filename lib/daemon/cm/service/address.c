@@ -139,10 +139,8 @@ static int choose(const struct ucm_id *id, const uint8_t dgid[16], struct ucm_ch
 		if (id->at.chosen && id->at.device != i)
 			continue;
 		index = d->source(d->ctx, dgid);
-		if (index < 0)
-			continue;
 		*c = (struct ucm_choice){.device = (uint16_t)i, .gid_index = (uint16_t)index};
-		if (d->gid(d->ctx, (uint32_t)index, c->sgid))
+		if (d->gid(d->ctx, (uint32_t)index, c->sgid)) /* -errno is no index either */
 			continue;
 		if (id->at.chosen)
 			*c = id->at;
@@ -159,7 +157,7 @@ static int next_hop(struct ucm_id *id)
 
 	if (id->pending.loopback || ucm_address_multicast(&id->destination))
 		return 0;
-	if (d->would_ask && d->would_ask(d->ctx, id->pending.dgid) &&
+	if (d->would_ask(d->ctx, id->pending.dgid) &&
 	    share_use(&id->channel->shares, SHARE_neighbours, 1))
 		return -EAGAIN;
 	return d->resolve(d->ctx, id->pending.dgid);
@@ -175,7 +173,7 @@ static void resolved(struct ucm_id *id, int status)
 	ucm_id_choose(id, &id->pending);
 	if (ucm_address_loopback(&id->destination))
 		ucm_address_set_loopback(&id->source);
-	else if (ucm_address_any(&id->source))
+	else
 		ucm_address_set_gid(&id->source, id->at.sgid);
 	ucm_id_step(id, UCM_ADDR_RESOLVED);
 	ucm_event_report(id, UCM_EVENT_ADDR_RESOLVED, 0);
@@ -248,7 +246,7 @@ static int resolve(struct ucm_id *id, const union ucm_address *source, uint32_t 
 			return ret;
 		id->destination = wanted;
 	}
-	if (id->state != UCM_BOUND || id->source.family != id->destination.family)
+	if (id->source.family != id->destination.family)
 		return -EINVAL;
 	if (ucm_address_zero(&id->destination))
 		ucm_address_set_loopback(&id->destination);
@@ -287,7 +285,7 @@ static int bind_and_say(struct ucm_call *call, struct ucm_id *id, const union uc
 {
 	int ret = ucm_bind(id, source);
 
-	if (!ret && id->at.chosen)
+	if (id->at.chosen)
 		call->flags |= CM_CHANNEL_ON_DEVICE;
 	return ret;
 }

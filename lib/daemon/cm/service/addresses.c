@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
+#include <sys/param.h>
 #include "base/ip.h"
 #include "addresses.h"
 
@@ -25,9 +26,7 @@ unsigned int ucm_address_bytes(const union ucm_address *a)
 int ucm_address_copy(union ucm_address *to, const void *from, size_t bytes)
 {
 	memset(to, 0, sizeof(*to));
-	if (bytes > sizeof(*to))
-		return -EINVAL;
-	memcpy(to, from, bytes);
+	memcpy(to, from, MIN(bytes, sizeof(*to)));
 	return bytes && bytes == ucm_address_bytes(to) ? 0 : -EINVAL;
 }
 
@@ -190,7 +189,6 @@ uint64_t ucm_service_id(const struct ucm_id *id, const union ucm_address *a)
 
 void ucm_ip_address(union ucm_address *a, uint8_t version, const uint8_t gid[16], uint16_t port)
 {
-	memset(a, 0, sizeof(*a));
 	a->family = version == 4 ? AF_INET : AF_INET6;
 	ucm_address_set_gid(a, gid);
 	ucm_address_set_port(a, port);

@@ -24,6 +24,7 @@ void ucm_address_gid(const union ucm_address *a, uint8_t gid[16]);
 void ucm_address_set_gid(union ucm_address *a, const uint8_t gid[16]);
 void ucm_address_set_loopback(union ucm_address *a);
 uint64_t ucm_service_id(const struct ucm_id *id, const union ucm_address *a);
+/* Sets an address that is all zeroes. */
 void ucm_ip_address(union ucm_address *a, uint8_t version, const uint8_t gid[16], uint16_t port);
 
 #endif

@@ -30,7 +30,7 @@ struct cm_device {
 	/* Is the next hop towards dgid known? 0; -EAGAIN: being resolved, try again in a
 	 * millisecond; -EHOSTUNREACH. */
 	int (*resolve)(void *ctx, const uint8_t dgid[16]);
-	/* Would resolve() ask the network? May be NULL: never. */
+	/* Would resolve() ask the network? */
 	bool (*would_ask)(void *ctx, const uint8_t dgid[16]);
 	/* Sends a MAD from QP 1 to QP 1; may be lost. */
 	void (*send)(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES]);
