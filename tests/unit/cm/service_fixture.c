@@ -62,9 +62,9 @@ static int op_gid(void *ctx, uint32_t index, uint8_t gid[16])
 {
 	struct node_device *d = ctx;
 
-	if (index >= GIDS || d->node->bare)
+	if (index + d->node->lacks >= GIDS)
 		return -ENOENT;
-	gid_of(d->node->n, d->index, index, gid);
+	gid_of(d->node->n, d->index, index + d->node->lacks, gid);
 	return 0;
 }
 
@@ -94,6 +94,11 @@ static int op_resolve(void *ctx, const uint8_t dgid[16])
 		return -EAGAIN;
 	}
 	return d->node->resolve_result;
+}
+
+static bool op_would_ask(void *ctx, const uint8_t dgid[16])
+{
+	return ((struct node_device *)ctx)->node->would_ask;
 }
 
 static void op_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES])
@@ -159,6 +164,7 @@ void services_start(const struct cm_service_limits *limits)
 							.gid = op_gid,
 							.source = op_source,
 							.resolve = op_resolve,
+							.would_ask = op_would_ask,
 							.send = op_send,
 							.gives_credits = op_gives_credits,
 							.peer_gives_no_credits =

@@ -33,11 +33,12 @@ struct node {
 	struct cm_service *s;
 	unsigned int n;
 	struct node_device devices[DEVICES];
-	uint64_t next;	     /* when the service wants its turn */
-	int resolve_again;   /* how often resolve answers -EAGAIN */
-	int resolve_result;  /* what it answers then */
+	uint64_t next;	    /* when the service wants its turn */
+	int resolve_again;  /* how often resolve answers -EAGAIN */
+	int resolve_result; /* what it answers then */
+	bool would_ask;
 	bool down[DEVICES];  /* ports */
-	bool bare;	     /* its devices have no GIDs */
+	uint32_t lacks;	     /* the first so many GIDs of its devices */
 	uint32_t active_mtu; /* 1..5 */
 	uint32_t speed_mbps;
 	bool deaf;	     /* what is sent to it gets lost */
