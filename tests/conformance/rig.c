@@ -8,6 +8,7 @@
 
 static int forced_pad = -1;
 static bool bad_icrc;
+static uint8_t traffic_class;
 
 int rig_begin_test(void **state)
 {
@@ -22,6 +23,7 @@ struct sim *rig_create(const struct sim_params *p)
 	alone.alone = true;
 	forced_pad = -1;
 	bad_icrc = false;
+	traffic_class = 0;
 	return sim_create(&alone);
 }
 
@@ -74,10 +76,17 @@ void rig_bad_icrc(struct sim *s)
 	bad_icrc = true;
 }
 
+void rig_traffic_class(struct sim *s, uint8_t next)
+{
+	traffic_class = next;
+}
+
 static void peer_path(struct sim *s, struct wire_path *path)
 {
-	*path = (struct wire_path){
-		.sport = 0xc123, .ttl = 64, .is_ipv6 = s->node[1].ip[10] != 0xff};
+	*path = (struct wire_path){.sport = 0xc123,
+				   .ttl = 64,
+				   .tos = traffic_class,
+				   .is_ipv6 = s->node[1].ip[10] != 0xff};
 	memcpy(path->src_mac, sim_macs[1], 6);
 	memcpy(path->dst_mac, sim_macs[0], 6);
 	memcpy(path->src_ip, s->node[1].ip, 16);
@@ -112,6 +121,7 @@ void rig_send(struct sim *s, struct wire_headers h, const void *payload, uint32_
 			wire_icrc(l3, (unsigned)(p + bytes + pad - l3), t.is_ipv6) ^
 				(bad_icrc ? 1u : 0u));
 	bad_icrc = false;
+	traffic_class = 0;
 	sim_wire_send(s, 1, frame, (unsigned)(p + bytes + pad + WIRE_ICRC_BYTES - frame));
 }
 

@@ -58,6 +58,9 @@ void rig_force_pad(struct sim *s, unsigned pad);
 /* For the next packet only: a wrong ICRC. */
 void rig_bad_icrc(struct sim *s);
 
+/* For the next packet only: this traffic class. */
+void rig_traffic_class(struct sim *s, uint8_t traffic_class);
+
 /* Shorthands. A request with AckReq set. */
 void rig_request(struct sim *s, unsigned qp, uint8_t opcode, uint32_t psn, uint64_t remote,
 		 uint32_t dma_len, uint32_t bytes);

@@ -94,6 +94,18 @@ void wire_template_build(struct wire_template *t, const struct wire_path *path)
 	t->encap_bytes = (uint8_t)(p + WIRE_UDP_BYTES - t->bytes);
 }
 
+void wire_template_set_tos(struct wire_template *t, uint8_t tos)
+{
+	uint8_t *l3 = t->bytes + t->l3_offset;
+
+	if (t->is_ipv6) {
+		put_be16(l3, (uint16_t)((get_be16(l3) & 0xf00f) | tos << 4));
+	} else {
+		l3[1] = tos;
+		t->ip_sum = fold_sum(sum_words(l3, WIRE_IPV4_BYTES));
+	}
+}
+
 uint16_t wire_udp_source_port_of_flow(uint32_t flow_label)
 {
 	uint32_t fl = flow_label & FLOW_LABEL_MASK;

@@ -116,6 +116,7 @@ static void hp_describe(struct rte_mbuf *m, const struct wire_frame *f)
 	a->payload_bytes = f->payload_bytes;
 	a->l3_offset = f->l3_offset;
 	a->is_ipv6 = f->is_ipv6;
+	a->congested = (f->tos & WIRE_ECN_BITS) == WIRE_ECN_CE;
 	a->headers = f->h;
 	a->icrc_bytes = icrc_later(m, f) ? f->transport_end - f->l3_offset : 0;
 }

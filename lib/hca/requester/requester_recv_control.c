@@ -244,6 +244,21 @@ static unsigned take_bad_requests(struct engine *e)
 	return n;
 }
 
+/*
+ * The network has marked the response. If it is one to a READ, the requester is the notification
+ * point: RespPktGen sends the CNP. Who acknowledges has nothing to slow down.
+ */
+static __rte_noinline void take_mark(struct engine *e, struct counters *c, struct qp *q,
+				     struct arrival *a)
+{
+	a->congested = 0;
+	count(c, COUNTER_np_ecn_marked_roce_packets);
+	if (wire_opcodes[a->headers.opcode].kind != WIRE_KIND_READ_RESP)
+		return;
+	__atomic_store_n(&q->rrc.marks, q->rrc.marks + 1, __ATOMIC_RELAXED);
+	wake_post(&e->wake[WAKE_EE], &q->wake[WAKE_EE], q->index);
+}
+
 /* False: the response must be retried. */
 static inline bool take_response(struct engine *e, struct counters *c, struct rte_mbuf *m)
 {
@@ -258,6 +273,8 @@ static inline bool take_response(struct engine *e, struct counters *c, struct rt
 		count(c, COUNTER_drop_rx_icrc);
 		return true;
 	}
+	if (unlikely(w.a->congested))
+		take_mark(e, c, w.q, arrival_of(m));
 	rrc_run(&w, RRC_RESP_CXT);
 	rrc_bad_requests(e, w.q);
 	wake_sender(e, w.q);

@@ -238,14 +238,16 @@ unsigned ee_wakes(struct engine *e)
 		enum qp_state state = qp_state(qp);
 
 		index = wake_next(&qp->wake[WAKE_EE]);
-		if (unlikely(qp_closing(qp)))
+		if (unlikely(qp_closing(qp))) {
 			ee_release(e, qp);
-		else if (state == QP_ERR && qp->srq)
+		} else if (state == QP_ERR && qp->srq) {
 			written += flush_shared(e, c, qp, EE_FLUSH_BUDGET - written);
-		else if (state == QP_ERR)
+		} else if (state == QP_ERR) {
 			written += flush(e, c, qp, EE_FLUSH_BUDGET - written);
-		else if (qp_receives(state))
+		} else if (qp_receives(state)) {
 			ee_watch_credits(e, qp);
+			respg_take_marks(e, qp);
+		}
 	}
 	return written;
 }

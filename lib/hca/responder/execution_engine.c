@@ -58,6 +58,15 @@ static void first_packet(struct ee_work *w, enum qp_state state)
 		eq_post(w->e->completion, w->c, qp->client, EQE_COMM_EST, qp_number(qp));
 }
 
+/* The notification point. Datagrams are counted only: their senders are not rate-limited. */
+static __rte_noinline void take_mark(struct ee_work *w)
+{
+	w->a->congested = 0;
+	count(w->c, COUNTER_np_ecn_marked_roce_packets);
+	if (w->qp->service != SERVICE_UD)
+		respg_notify(w->e, w->qp);
+}
+
 static inline enum ee_state step_fetch_cxt(struct ee_work *w)
 {
 	enum qp_state state;
@@ -68,6 +77,8 @@ static inline enum ee_state step_fetch_cxt(struct ee_work *w)
 	state = qp_state(w->qp);
 	if (unlikely(!qp_receives(state)))
 		goto drop;
+	if (unlikely(w->a->congested))
+		take_mark(w);
 	if (unlikely(!w->qp->ee.comm_est))
 		first_packet(w, state);
 	return EE_CHECK_PSN;

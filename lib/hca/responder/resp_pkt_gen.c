@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RespPktGen: builds acknowledgements, atomic acknowledgements and READ responses as complete
- * frames. Takes from EE_RESPG, reads client memory (READ), puts into RESPG_TXA. Stage
- * responder_exec. Without a packet buffer or room it continues where it was at the next poll.
+ * RespPktGen: builds acknowledgements, atomic acknowledgements, READ responses and congestion
+ * notification packets as complete frames. Takes from EE_RESPG, reads client memory (READ), puts
+ * into RESPG_TXA. Stage responder_exec. Without a packet buffer or room it continues where it was
+ * at the next poll.
  *
  * A QP without waiting answers is answered at once. The others are in a list and take turns, a
  * quantum of payload each.
@@ -32,6 +33,7 @@ struct resp_pkt_gen {
 	unsigned spares, outs;
 	unsigned limit;	       /* frames that this poll may make: room, buffers */
 	struct qp_list active; /* QPs whose answers wait */
+	struct qp_list notify; /* QPs whose peers are to get a CNP */
 	int64_t quantum_left;  /* of the QP at the head, or the next one to be there; bytes */
 	uint16_t ip_id;	       /* IPv4 identification of the last frame */
 };
@@ -73,11 +75,10 @@ static inline struct rte_mbuf *next_buffer(const struct resp_pkt_gen *p)
  * the ICRC behind it, unless it is omitted. crc: state of payload and pad from 0, or NULL: computed
  * here. `ref`: a reference takes the place of the payload, and the bytes after it are not read.
  */
-static inline void seal(struct engine *e, struct resp_pkt_gen *p, const struct qp *qp,
-			const struct wire_headers *h, uint32_t payload_bytes, const uint32_t *crc,
-			bool ref)
+static inline void seal_along(struct engine *e, struct resp_pkt_gen *p, const struct qp *qp,
+			      const struct wire_template *t, const struct wire_headers *h,
+			      uint32_t payload_bytes, const uint32_t *crc, bool ref)
 {
-	const struct wire_template *t = &qp_path(qp)->template;
 	unsigned header_bytes = wire_opcodes[h->opcode].header_bytes;
 	unsigned body = payload_bytes + h->pad;
 	unsigned after_udp = header_bytes + body + WIRE_ICRC_BYTES;
@@ -109,6 +110,14 @@ static inline void seal(struct engine *e, struct resp_pkt_gen *p, const struct q
 	packet->l3_offset = t->l3_offset;
 	packet->is_ipv6 = t->is_ipv6;
 	p->out[p->outs++] = m;
+}
+
+/* The same, along the QP's path. */
+static inline void seal(struct engine *e, struct resp_pkt_gen *p, const struct qp *qp,
+			const struct wire_headers *h, uint32_t payload_bytes, const uint32_t *crc,
+			bool ref)
+{
+	seal_along(e, p, qp, &qp_path(qp)->template, h, payload_bytes, crc, ref);
 }
 
 static inline struct wire_headers response_headers(const struct qp *qp, uint8_t opcode,
@@ -307,11 +316,61 @@ static void end_turn(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
 		qp_list_add(&p->active, qp);
 }
 
+/* ---- congestion notification packets ---- */
+
+static bool notified_lately(const struct engine *e, const struct qp *qp)
+{
+	uint64_t interval_ns = 1000ull * engine_setting(e, min_time_between_cnps);
+
+	return qp->respg.cnp_ns && engine_now(e) < qp->respg.cnp_ns + interval_ns;
+}
+
+void respg_notify(const struct engine *e, struct qp *qp)
+{
+	if (!notified_lately(e, qp))
+		qp_list_add(&e->respg->notify, qp);
+}
+
+void respg_take_marks(const struct engine *e, struct qp *qp)
+{
+	uint32_t marks = __atomic_load_n(&qp->rrc.marks, __ATOMIC_RELAXED);
+
+	if (marks != qp->respg.marks_taken)
+		respg_notify(e, qp);
+	qp->respg.marks_taken = marks;
+}
+
+/* Its own traffic class: a CNP must neither wait behind what it is about, nor be marked. */
+static void make_cnp(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
+{
+	struct wire_template t = qp_path(qp)->template;
+	struct wire_headers h = response_headers(qp, WIRE_CNP, 0);
+
+	h.becn = 1;
+	wire_template_set_tos(&t, (uint8_t)(engine_setting(e, cnp_dscp) << 2));
+	memset(rte_pktmbuf_mtod(next_buffer(p), uint8_t *), 0, WIRE_CNP_RESERVED_BYTES);
+	seal_along(e, p, qp, &t, &h, WIRE_CNP_RESERVED_BYTES, NULL, false);
+	qp->respg.cnp_ns = engine_now(e);
+}
+
+static void serve_notify(struct engine *e, struct resp_pkt_gen *p, struct counters *c)
+{
+	struct qp *qp;
+
+	while (may_make_frame(p) && (qp = qp_list_take(&p->notify))) {
+		if (unlikely(!qp_receives(qp_state(qp))))
+			continue;
+		make_cnp(e, p, qp);
+		count(c, COUNTER_np_cnp_sent);
+	}
+}
+
 void respg_forget(struct engine *e, struct qp *qp)
 {
 	struct resp_pkt_gen *p = e->respg;
 
 	order_purge(qp);
+	qp_list_remove(&p->notify, qp);
 	if (!qp->respg.active.listed)
 		return;
 	if (qp_list_first(&p->active) == qp)
@@ -390,9 +449,10 @@ unsigned respg_poll(struct engine *e)
 	struct counters *c = stage_counters(e, STAGE_RESPONDER_EXEC);
 	unsigned waiting = ring_used(e->channel[CHANNEL_EE_RESPG].ring);
 	bool active = qp_list_first(&p->active) != NULL;
-	unsigned room, want, n;
+	bool notify = qp_list_first(&p->notify) != NULL;
+	unsigned room, want, left, n;
 
-	if (waiting == 0 && !active)
+	if (waiting == 0 && !active && !notify)
 		return 0;
 	room = RTE_MIN(channel_room(&e->channel[CHANNEL_RESPG_TXA]), (unsigned)RESPG_FRAMES_MAX);
 	/* The most that can be needed: one for each answer, and as many again for READs. */
@@ -400,8 +460,11 @@ unsigned respg_poll(struct engine *e)
 	stock(e, p, c, RTE_MIN(room, want));
 	p->limit = RTE_MIN(room, p->spares);
 	p->outs = 0;
+	if (unlikely(notify))
+		serve_notify(e, p, c);
 	/* Short answers must not starve READs, nor READs short answers. */
-	n = waiting ? take_burst(e, p, c, active ? (p->limit + 1) / 2 : p->limit) : 0;
+	left = p->limit - p->outs;
+	n = waiting ? take_burst(e, p, c, active ? (left + 1) / 2 : left) : 0;
 	serve_active(e, p, c);
 	if (p->outs)
 		channel_put(&e->channel[CHANNEL_RESPG_TXA], p->out, p->outs);
@@ -415,6 +478,7 @@ int respg_create(struct engine *e)
 	if (!p)
 		return -ENOMEM;
 	qp_list_init(&p->active, e->qps, offsetof(struct qp, respg.active));
+	qp_list_init(&p->notify, e->qps, offsetof(struct qp, respg.notify));
 	p->quantum_left = engine_setting(e, quantum_bytes);
 	e->respg = p;
 	return 0;

@@ -24,6 +24,16 @@ unsigned respg_poll(struct engine *e);
 /* The CEU has destroyed the QP: drops all answers that wait for it. */
 void respg_forget(struct engine *e, struct qp *qp);
 
+/*
+ * The network has marked a packet of this QP's peer, which is connected: the next poll sends the
+ * peer a congestion notification packet (CNP), unless the last one was sent less than
+ * min_time_between_cnps ago.
+ */
+void respg_notify(const struct engine *e, struct qp *qp);
+
+/* The same, if RequesterRecvControl has counted marked READ responses since the last call. */
+void respg_take_marks(const struct engine *e, struct qp *qp);
+
 /* EE → RESPG: the READ or atomic is a duplicate: it holds no resource, its errors are silent
  * (C9-108). */
 static inline void response_set_duplicate(struct arrival *a, bool duplicate)

@@ -125,6 +125,21 @@ TEST(encap__four_encapsulations_all_lengths)
 			check_one(i & 1, i & 2, n);
 }
 
+TEST(encap__another_traffic_class)
+{
+	for (unsigned int i = 0; i < 4; i++) {
+		struct wire_template changed, built;
+		struct wire_path path;
+
+		make_path(&path, i & 1, i & 2);
+		wire_template_build(&changed, &path);
+		wire_template_set_tos(&changed, 0xc3);
+		path.tos = 0xc3;
+		wire_template_build(&built, &path);
+		assert_memory_equal(&changed, &built, sizeof(built));
+	}
+}
+
 TEST(encap__stamp_writes_exactly_the_header)
 {
 	uint8_t memory[256];

@@ -26,6 +26,13 @@ enum {
 	WIRE_TTL_DEFAULT = 64,
 };
 
+/* The lower two bits of a traffic class (RFC 3168). */
+enum {
+	WIRE_ECN_BITS = 3,
+	WIRE_ECN_ECT0 = 2, /* the sender listens to notifications */
+	WIRE_ECN_CE = 3,   /* the network has marked the packet: a queue was long */
+};
+
 /* Where packets go, in host byte order, except the addresses, which are byte strings. */
 struct wire_path {
 	uint8_t dst_mac[6];
@@ -56,6 +63,9 @@ _Static_assert(WIRE_ENCAP_BYTES_MAX <= sizeof(((struct wire_template *)0)->bytes
 
 /* Builds a template from a path. Cannot fail. Slow path. */
 void wire_template_build(struct wire_template *t, const struct wire_path *path);
+
+/* Gives a template another traffic class. Any stage. */
+void wire_template_set_tos(struct wire_template *t, uint8_t tos);
 
 /* Stores a 16-bit number big-endian at p, of any alignment. */
 static inline void wire_put_be16(uint8_t *p, uint32_t value)

@@ -219,6 +219,8 @@ struct qp {
 		uint32_t entry_bytes;		      /* used of the first scatter entry */
 		uint32_t scattered;		      /* bytes written of the current response */
 		struct qp_link retransmit;	      /* QPs that retransmit */
+		uint32_t marks; /* READ responses that the network had marked (CE), free running;
+				   atomic; RespPktGen reads */
 		uint32_t
 			ghosts; /* responses to nothing that is outstanding: lost time, or guesses */
 	} rrc __rte_cache_aligned;
@@ -283,6 +285,9 @@ struct qp {
 		struct answer *head, *tail; /* answers that wait, in the order of their PSNs */
 		struct answer *free;	    /* places that were used before */
 		struct qp_link active;	    /* QPs with waiting answers */
+		struct qp_link notify;	    /* QPs whose peers are to get a CNP */
+		uint64_t cnp_ns;	    /* when the last one was sent; 0: none was */
+		uint32_t marks_taken;	    /* of rrc.marks */
 		uint16_t fresh;		    /* places used so far: qp_answers() */
 		uint16_t others;	    /* answers that wait and hold no resource */
 		uint8_t reads_done;	    /* free running */

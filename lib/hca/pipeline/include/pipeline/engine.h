@@ -50,7 +50,9 @@ struct engine_settings {
 	uint32_t timer_tick_ns, timer_slots;
 	uint32_t nt_copy_bytes; /* messages at least this long are written with non-temporal stores;
 				   0: never */
-	bool e2e_credits;	/* generate end-to-end credits; false: 11111b */
+	uint32_t min_time_between_cnps; /* to the same peer's QP, µs */
+	uint32_t cnp_dscp;
+	bool e2e_credits; /* generate end-to-end credits; false: 11111b */
 	enum icrc_mode icrc;
 	bool payload_refs; /* with ICRC_NEVER: packets may refer to their payload */
 };

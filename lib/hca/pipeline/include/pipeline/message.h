@@ -128,7 +128,9 @@ struct arrival {
 	uint8_t payload_elsewhere; /* the frame holds a reference, which payload_ref_follow()
 				      resolves for the current poll */
 	uint8_t response;	   /* EE→RESPG: enum response_kind */
-	uint32_t msn;		   /* EE→RESPG: AETH MSN of the (last) response */
+	uint8_t congested; /* the network has marked it (CE); its receiver clears this once it has
+			      taken note */
+	uint32_t msn;	   /* EE→RESPG: AETH MSN of the (last) response */
 	struct wire_headers headers;
 	/* EE→RESPG */
 	uint32_t response_psn; /* PSN of the (first) response packet */
