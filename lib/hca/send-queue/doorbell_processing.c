@@ -24,7 +24,7 @@ struct doorbell_fifo {
 	struct uar_page *uar; /* atomic; control thread writes */
 	uint32_t consumer;
 	uint32_t user;	  /* of the client; USER_UNKNOWN until it rings for the first time */
-	uint64_t rung_ns; /* when a doorbell was taken last; 0: never */
+	uint64_t rung_ns; /* when a doorbell was taken last; 0: never, so long ago */
 	bool recent;	  /* in dbp.recent */
 };
 
@@ -125,7 +125,7 @@ enum dbp_crowd dbp_crowd(const struct engine *e, unsigned cpu)
 		const struct doorbell_fifo *f = &d->fifo[i];
 		const struct uar_page *uar = __atomic_load_n(&f->uar, __ATOMIC_ACQUIRE);
 
-		if (!uar || !f->rung_ns || now_ns > f->rung_ns + DBP_ACTIVE_NS)
+		if (!uar || now_ns > f->rung_ns + DBP_ACTIVE_NS)
 			continue;
 		one = crowd_of(uar, cpu);
 		most = RTE_MAX(most, one);

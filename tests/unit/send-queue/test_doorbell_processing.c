@@ -216,6 +216,21 @@ TEST(dbp_poll__share_of_a_user)
 		dbp_poll(fx->e);
 		fx_unfill(CHANNEL_DBP_WS);
 	}
+	/* one is new, and in its place another; nobody knows yet whose clients they are */
+	memset(&fx->page->uar, 0, sizeof(fx->page->uar));
+	fx->doorbells = 0;
+	dbp_set_client(fx->e, FX_CLIENT, &fx->page->uar);
+	dbp_set_client(fx->e, FX_CLIENT + 1, other);
+	fx->e->held[FX_CLIENT + 1] += 200;
+	fx->e->held_total += 200;
+	for (unsigned i = 0; i < 16; i++)
+		dbp_poll(fx->e);
+	for (unsigned i = 0; i < 10; i++)
+		ring(0, USER_SEND, i * 16, 16);
+	assert_int_equal(dbp_poll(fx->e), 10);
+	fx_unfill(CHANNEL_DBP_WS);
+	fx->e->held[FX_CLIENT + 1] -= 200;
+	fx->e->held_total -= 200;
 	dbp_set_client(fx->e, FX_CLIENT + 1, NULL);
 	fx->qp[1]->client = FX_CLIENT;
 	fx->qp[1]->user = 0;
@@ -321,6 +336,12 @@ TEST(dbp_poll__few_of_many_clients)
 	assert_int_equal(dbp_poll(fx->e), 0);
 	ring(0, USER_SEND, 16, 16);
 	assert_int_equal(polls_until_taken(), 1);
+	for (unsigned i = 0; i < 2 * BURST; i++)
+		ring_raw(0, USER_SEND, 1);
+	for (unsigned poll = 1; poll <= 2; poll++) { /* it is asked once in each */
+		dbp_poll(fx->e);
+		fx_assert_counter(drop_doorbell_qpn, poll * BURST);
+	}
 	for (uint32_t i = 100; i < 100 + RINGING; i++) {
 		fx->qp[1]->client = i;
 		page[i].doorbell[0] = bell;
