@@ -333,6 +333,28 @@ void rig_revoke(struct sim *s, uint32_t key)
 	assert_int_equal(ceu_exec(s->node[0].ceu, CEU_HW2SW_MPT, key, NULL, 0, NULL, 0), CEU_OK);
 }
 
+uint32_t rig_revoke_midway(struct sim *s, uint32_t key, uint32_t psn, uint32_t received)
+{
+	uint32_t mtu = wire_mtu_bytes(s->params.mtu), bytes, made;
+	uint8_t *memory = s->node[0].memory;
+
+	rig_revoke(s, key);
+	made = (uint32_t)sim_counter(s, 0, COUNTER_read_response_packets) - received;
+	assert_true(made > 0);
+	bytes = (1 + made) * mtu;
+	for (uint64_t i = 0; i < s->node[0].memory_bytes; i++)
+		memory[i] ^= 0xff;
+	for (uint32_t at = mtu; at < bytes; at += mtu) {
+		struct rig_packet p = rig_expect(s, WIRE_RC_READ_RESP_MIDDLE, ++psn);
+
+		assert_int_equal(p.bytes, mtu);
+		for (uint32_t i = 0; i < mtu; i++)
+			if ((p.payload[i] ^ memory[at + i]) != 0xff)
+				fail_msg("byte %u of PSN %#x was read after its key went", i, psn);
+	}
+	return psn_add(psn, 1);
+}
+
 void rig_holds_pattern(struct sim *s, uint64_t offset, uint32_t bytes)
 {
 	for (uint32_t i = 0; i < bytes; i++)

@@ -105,6 +105,10 @@ uint32_t rig_region(struct sim *s, uint64_t offset, uint64_t length, uint32_t ac
 uint32_t rig_window(struct sim *s, uint64_t offset, uint64_t length);
 /* Revokes a key (HW2SW_MPT). */
 void rig_revoke(struct sim *s, uint32_t key);
+/* Revokes the key of a READ of node 0's memory from its first byte on, whose FIRST response, with
+ * PSN `psn`, was the last of the `received` ones; then inverts the memory. The responses that were
+ * made by then must still come, with the old bytes. Returns the PSN of the first that was not. */
+uint32_t rig_revoke_midway(struct sim *s, uint32_t key, uint32_t psn, uint32_t received);
 /* Node 0's memory there holds what rig_send() sends without a payload; or nothing but zeros. */
 void rig_holds_pattern(struct sim *s, uint64_t offset, uint32_t bytes);
 void rig_untouched(struct sim *s, uint64_t offset, uint32_t bytes);
