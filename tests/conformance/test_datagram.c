@@ -183,23 +183,37 @@ TEST(uc__stale_doorbells_are_flushed)
 	end(s);
 }
 
-/* A QP in SQE may go to ERR, and then everything is flushed. */
-TEST(uc__error_after_sqe)
+/* A QP in SQE may go to ERR, and then everything is flushed, what is bad itself as well. */
+static void error_after_sqe(enum qp_service service)
 {
-	struct sim *s = make(SERVICE_UC);
-	struct sim_wr bad = {.opcode = USER_RDMA_READ, .sge = {{0, 64, 0}}, .sges = 1};
+	struct sim *s = make(service);
+	struct sim_wr bad = send_of(s, 64), worse = bad;
 	struct cqe c;
 
+	bad.sge[0].key = 0x777;
+	worse.opcode = USER_RDMA_READ;
 	sim_post_recv(s, 0, 0, 8192, 4096);
-	expect_error(s, SYNDROME_LOCAL_QP_OP, sim_post(s, 0, 0, &bad));
+	expect_error(s, SYNDROME_LOCAL_QP_OP, sim_post(s, 0, 0, &worse));
 	assert_state(s, QP_SQE);
 	assert_nothing(s, 0);
 	sim_modify(s, 0, 0, QP_ERR, 0);
 	assert_true(sim_wait(s, 0, &c, MS));
 	assert_int_equal(c.is_send, 0);
 	assert_int_equal(c.imm_or_error & 0xff, SYNDROME_WR_FLUSH);
+	expect_error(s, SYNDROME_WR_FLUSH, sim_post(s, 0, 0, &worse));
 	expect_error(s, SYNDROME_WR_FLUSH, sim_post(s, 0, 0, &bad));
+	assert_state(s, QP_ERR);
 	end(s);
+}
+
+TEST(uc__error_after_sqe)
+{
+	error_after_sqe(SERVICE_UC);
+}
+
+TEST(ud__error_after_sqe)
+{
+	error_after_sqe(SERVICE_UD);
 }
 
 TEST(rc__never_enters_sqe)

@@ -61,26 +61,29 @@ TEST(c9_135__sequence_error_at_each_place)
 	}
 }
 
+/* Behind what is refused, a request that is bad itself is flushed as the good ones are. */
 static void fatal(uint8_t code, uint8_t syndrome)
 {
 	struct sim_params p = peer_params();
-	struct sim_wr wr[REQUESTS];
+	struct sim_wr wr[REQUESTS], worse = {.opcode = 0x1f};
 
 	for (unsigned at = 0; at < REQUESTS * PACKETS; at++) {
 		struct sim *s = three(&p, wr);
 		unsigned bad = at / PACKETS;
 
+		sim_post(s, 0, 0, &worse);
+		rig_silent(s, 10 * US);
 		peer_nak(s, PSN + at, code, bad);
 		expect_good(s, wr, 0, bad);
 		peer_expect_error(s, syndrome, bad * SIM_STRIDE);
-		for (unsigned i = bad + 1; i < REQUESTS; i++)
+		for (unsigned i = bad + 1; i <= REQUESTS; i++)
 			peer_expect_error(s, SYNDROME_WR_FLUSH, i * SIM_STRIDE);
 		assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
 		sim_post(s, 0, 0, &wr[0]);
-		peer_expect_error(s, SYNDROME_WR_FLUSH, REQUESTS * SIM_STRIDE);
+		peer_expect_error(s, SYNDROME_WR_FLUSH, (REQUESTS + 1) * SIM_STRIDE);
 		s->step_ns = 20 * US;
-		rig_silent(s,
-			   300 * MS); /* neither a retransmission, nor the new one, nor a timer */
+		/* neither a retransmission, nor the new one, nor a timer */
+		rig_silent(s, 300 * MS);
 		rig_no_cqe(s);
 		rig_end(s);
 	}

@@ -37,18 +37,13 @@ TEST(rrc_poll__stale_bad_request)
 	assert_int_equal(qp_state(fx->qp[0]), QP_RTS);
 }
 
-static void bad_request_with(unsigned qp, uint32_t wqe_offset, enum wire_outcome outcome)
+static void bad_request(unsigned qp, uint32_t wqe_offset)
 {
 	struct rte_mbuf *m = fx_request(qp, USER_SEND, 8, wqe_offset);
 
-	request_of(m)->outcome = outcome;
+	request_of(m)->outcome = OUTCOME_LOCAL_QP_OP;
 	fx_put(CHANNEL_RTC_RRC, m);
 	rrc_poll(fx->e);
-}
-
-static void bad_request(unsigned qp, uint32_t wqe_offset)
-{
-	bad_request_with(qp, wqe_offset, OUTCOME_LOCAL_QP_OP);
 }
 
 /* Completions of a queue pair that the CEU is just removing are not wanted any more. */
