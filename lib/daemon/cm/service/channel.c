@@ -99,11 +99,9 @@ static bool may_reply_to(int fd)
 	int domain = 0, type = 0;
 	socklen_t bytes = sizeof(int);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes))
-		return false;
-	bytes = sizeof(int);
-	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes))
-		return false;
+	/* What is no socket has neither. */
+	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes);
+	getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes);
 	return domain == AF_UNIX && type == SOCK_SEQPACKET;
 }
 
@@ -132,7 +130,7 @@ static void answer(struct ucm_channel *ch, struct message *m)
 	if (m->fd_count != 1 || !may_reply_to(m->fd)) {
 		s->counters.command_malformed++;
 		head.status = -EBADF;
-		if (!m->fd_count || !may_reply_to(m->fd))
+		if (!may_reply_to(m->fd))
 			return;
 	} else if (m->cut) {
 		s->counters.command_malformed++;

@@ -9,7 +9,7 @@
 #include "commands.h"
 
 struct command {
-	uint16_t body, body_least, response, response_least;
+	uint16_t body_least, response, response_least;
 	int (*run)(struct ucm_call *call, const void *in, void *out);
 };
 
@@ -27,14 +27,13 @@ static int run_release_id(struct ucm_call *call, const void *in, void *out)
 
 static const struct command commands[] = {
 #define COMMAND(NAME, name, type, type_least, result, result_least)                                \
-	[RDMA_USER_CM_CMD_##NAME] = {sizeof(struct type), type_least, sizeof(struct result),       \
-				     result_least, run_##name},
+	[RDMA_USER_CM_CMD_##NAME] = {type_least, sizeof(struct result), result_least, run_##name},
 #include "commands.def"
 };
 
-static const struct command release_id = {
-	sizeof(struct rdma_ucm_destroy_id), offsetof(struct rdma_ucm_destroy_id, reserved),
-	sizeof(struct cm_channel_ticket), sizeof(struct cm_channel_ticket), run_release_id};
+static const struct command release_id = {offsetof(struct rdma_ucm_destroy_id, reserved),
+					  sizeof(struct cm_channel_ticket),
+					  sizeof(struct cm_channel_ticket), run_release_id};
 
 static const struct command *ucm_command_find(uint32_t number)
 {
@@ -47,7 +46,7 @@ int ucm_run(struct ucm_call *call, const uint8_t *message, size_t message_bytes,
 	    struct ucm_largest *response, uint32_t *bytes)
 {
 	struct rdma_ucm_cmd_hdr h;
-	/* Aligned, and zero-padded. */
+	/* Aligned, and zero-padded; as long as any message. */
 	_Alignas(8) uint8_t body[CM_CHANNEL_BYTES_MAX] = {0};
 	_Alignas(8) struct ucm_largest whole = {{0}};
 	const struct command *c;
@@ -64,7 +63,7 @@ int ucm_run(struct ucm_call *call, const uint8_t *message, size_t message_bytes,
 		return -EINVAL;
 	if (h.out < c->response_least)
 		return -ENOSPC;
-	memcpy(body, message + sizeof(h), MIN(h.in, c->body));
+	memcpy(body, message + sizeof(h), h.in);
 	call->out = MIN(h.out, sizeof(whole));
 	call->bytes = c->response;
 	call->extra = message + sizeof(h) + h.in;

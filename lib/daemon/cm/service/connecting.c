@@ -170,7 +170,7 @@ int ucm_do_reject(struct ucm_call *call, const struct rdma_ucm_reject *in, struc
 	return reject_it(id, reason, in->private_data, in->private_data_len);
 }
 
-/* Disconnects, or answers the peer's DREQ. If neither is possible it is over already. */
+/* Disconnects, or answers the peer's DREQ. If neither is possible it is over already, or of UD. */
 int ucm_do_disconnect(struct ucm_call *call, const struct rdma_ucm_disconnect *in,
 		      struct ucm_none *out)
 {
@@ -182,8 +182,6 @@ int ucm_do_disconnect(struct ucm_call *call, const struct rdma_ucm_disconnect *i
 		return ret;
 	if (!id->connection)
 		return -EINVAL;
-	if (id->qp_type == UCM_QPT_UD)
-		return 0;
 	if (!cm_send_dreq(id->connection, now_of(id), NULL, 0))
 		id->parting = true;
 	else

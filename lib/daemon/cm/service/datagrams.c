@@ -30,15 +30,16 @@ int ucm_sidr_connect(struct ucm_id *id, const struct rdma_ucm_conn_param *p)
 
 int ucm_sidr_accept(struct ucm_id *id, const struct rdma_ucm_conn_param *p)
 {
-	bool says_qkey = p && id->source.family == UCM_AF_IB;
-	int ret = ucm_set_qkey(id, says_qkey ? p->qkey : 0);
+	static const struct rdma_ucm_conn_param none;
+	const struct rdma_ucm_conn_param *given = p ? p : &none;
+	int ret = ucm_set_qkey(id, id->source.family == UCM_AF_IB ? given->qkey : 0);
 
 	if (ret)
 		return ret;
 	if (p)
 		id->qpn = p->qp_num & 0xffffff;
 	return cm_send_sidr_rep(id->connection, id->channel->service->now, SIDR_SERVES, id->qpn,
-				id->qkey, p ? p->private_data : NULL, p ? p->private_data_len : 0);
+				id->qkey, given->private_data, given->private_data_len);
 }
 
 int ucm_sidr_reject(struct ucm_id *id, const void *data, uint8_t bytes)
