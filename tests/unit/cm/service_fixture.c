@@ -496,8 +496,9 @@ static struct rdma_ucm_conn_param param(uint32_t qpn, const char *data)
 					.private_data_len = (uint8_t)(data ? strlen(data) : 0),
 					.responder_resources = 4,
 					.initiator_depth = 2,
-					.retry_count = 7,
+					.retry_count = 200, /* 7 are most */
 					.rnr_retry_count = 6,
+					.qkey = 0x777, /* with GIDs only */
 					.valid = 1};
 
 	if (data)

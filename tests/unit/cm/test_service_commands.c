@@ -151,7 +151,9 @@ TEST(create__limits)
 	a = open_channel(0);
 	b = open_channel(0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	assert_int_equal(send(pair[1], pair, 1, 0), 1);
 	assert_int_equal(cm_service_adopt(node[0].s, pair[0]), -EUSERS);
+	assert_false(readable(&(struct channel){.fd = cm_service_fd(node[0].s)}));
 	close(pair[0]);
 	close(pair[1]);
 	for (unsigned int i = 0; i < 3; i++) {
@@ -497,6 +499,7 @@ TEST(states__wrong)
 	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
 	struct rdma_ucm_connect invalid = {.id = c.id};
 	struct ib_uverbs_qp_attr attr;
+	struct cm_id_info info;
 	char long_data[200];
 
 	assert_int_equal(bind_ip(&c.ch, c.id, "0.0.0.0", 0), -EINVAL);
@@ -518,6 +521,8 @@ TEST(states__wrong)
 	memset(long_data, 'x', 57);
 	long_data[57] = 0;
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, long_data), -EINVAL);
+	assert_int_equal(cm_service_ids(node[0].s, &info, 1), 1);
+	assert_int_equal(info.qpn, 0);
 	long_data[56] = 0;
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, long_data), 0);
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), -EINVAL);

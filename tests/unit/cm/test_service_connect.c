@@ -68,12 +68,17 @@ static void life(const char *bound, const char *destination, unsigned int room)
 {
 	struct end l = listener(1, RDMA_PS_TCP, bound, 7174);
 	struct end c = caller(0, RDMA_PS_TCP, destination, 7174);
+	union ucm_address a = address_of(destination, 7174);
+	struct rdma_ucm_query_addr_resp addr;
 	struct rdma_ucm_event_resp e;
 	uint32_t id, events;
 
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, "hello"), 0);
 	id = requested(&l, &e);
 	check_request(&e, "hello", room);
+	assert_int_equal(query_addr(&l.ch, id, RDMA_USER_CM_QUERY_ADDR, &addr), 0);
+	assert_int_equal(addr.src_size, ucm_address_bytes(&a));
+	assert_int_equal(addr.dst_size, ucm_address_bytes(&a));
 	expect_no_event(&c.ch);
 	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, "welcome"), 0);
 	settle();
@@ -158,6 +163,7 @@ TEST(reject__by_program)
 		struct rdma_ucm_event_resp e;
 		uint32_t id = ask_ends(&l, &c);
 
+		assert_int_equal(reject_id(&l.ch, id, 4, ""), -EINVAL);
 		assert_int_equal(reject_id(&l.ch, id, reasons[i][0], "no"), 0);
 		settle();
 		e = expect_event(&c.ch, UCM_EVENT_REJECTED);
@@ -214,6 +220,43 @@ TEST(connect__no_room)
 	assert_int_equal(connect_id(&second.ch, second.id, 0x112, ""), -ENOSPC);
 	close_channel(&first.ch);
 	assert_int_equal(connect_id(&second.ch, second.id, 0x112, ""), 0);
+}
+
+/* Programs may take minutes to answer: the services ask each other for patience. */
+TEST(connect__slow_programs)
+{
+	struct end l, c;
+	uint32_t id = ask_ends(&l, &c);
+
+	pass(180000ull * MS);
+	expect_no_event(&c.ch);
+	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, ""), 0);
+	settle();
+	expect_event(&c.ch, UCM_EVENT_CONNECT_RESPONSE);
+	pass(180000ull * MS);
+	expect_no_event(&l.ch);
+	assert_int_equal(confirm_id(&c.ch, c.id), 0);
+	settle();
+	expect_event(&l.ch, UCM_EVENT_ESTABLISHED);
+}
+
+/* An identifier with uid 0 connects like others, and its program is told nothing. */
+TEST(connect__without_uid)
+{
+	static const uint16_t spaces[] = {RDMA_PS_TCP, RDMA_PS_UDP};
+
+	for (int i = 0; i < 2; i++) {
+		struct end l = listener(1, spaces[i], "0.0.0.0", 7174), c = {.ch = open_channel(0)};
+		struct rdma_ucm_event_resp e;
+
+		assert_int_equal(create_id(&c.ch, 0, spaces[i], 0, &c.id), 0);
+		assert_int_equal(resolve_ip(&c.ch, c.id, NULL, "10.0.0.2", 7174, 1000), 0);
+		assert_int_equal(resolve_route(&c.ch, c.id), 0);
+		assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+		assert_int_equal(accept_id(&l.ch, requested(&l, &e), 300, 0x222, ""), 0);
+		settle();
+		expect_no_event(&c.ch);
+	}
 }
 
 TEST(unreachable__nobody_answers)
@@ -325,11 +368,12 @@ TEST(notify__established)
 	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0),
 			 -EINVAL);
 	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, ""), 0);
-	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0), 0);
-	assert_int_equal(expect_event(&l.ch, UCM_EVENT_ESTABLISHED).uid, 300);
 	in.event = 6;
 	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0),
 			 -EINVAL);
+	in.event = UCM_QP_COMM_EST;
+	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0), 0);
+	assert_int_equal(expect_event(&l.ch, UCM_EVENT_ESTABLISHED).uid, 300);
 	in = (struct rdma_ucm_notify){.id = l.id, .event = UCM_QP_COMM_EST};
 	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0),
 			 -EINVAL);

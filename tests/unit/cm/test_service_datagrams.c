@@ -92,6 +92,27 @@ TEST(sidr__rejected)
 	e = expect_event(&c.ch, UCM_EVENT_UNREACHABLE);
 	assert_int_equal(e.status, 2);
 	assert_memory_equal(e.param.ud.private_data, "no", 2);
+	assert_int_equal(e.param.ud.ah_attr.is_global, 0);
+}
+
+/* The Q_Key of a peer that does not serve means nothing. */
+TEST(sidr__rejected_with_a_qkey)
+{
+	struct end l = listener(1, RDMA_PS_UDP, "0.0.0.0", 7174);
+	struct end c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
+	struct cm_path path = {.gid_index = GID_V4, .hop_limit = 64};
+	uint8_t mad[CM_MAD_BYTES];
+	struct cm_message m;
+
+	check_queue_pair(&c);
+	assert_int_equal(reject_id(&l.ch, ud_request(&l, &c, "").id, 0, "no"), 0);
+	assert_int_equal(cm_mad_parse(node[1].last, CM_MAD_BYTES, &m), CM_WELL_FORMED);
+	m.sidr_rep.qkey = 0x777;
+	cm_mad_build(&m, mad);
+	gid_of(1, 0, GID_V4, path.sgid);
+	gid_of(2, 0, GID_V4, path.dgid);
+	cm_service_receive(node[0].s, now, &path, mad, sizeof(mad));
+	expect_event(&c.ch, UCM_EVENT_UNREACHABLE);
 }
 
 /* An accept without parameters says what is known: no queue pair. */
@@ -140,12 +161,15 @@ TEST(sidr__lengths)
 {
 	struct end l = listener(1, RDMA_PS_UDP, "0.0.0.0", 7174);
 	struct end c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
+	struct cm_id_info info;
 	char data[256];
 	uint32_t id;
 
 	memset(data, 'x', sizeof(data));
 	data[181] = 0;
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, data), -EINVAL);
+	assert_int_equal(cm_service_ids(node[0].s, &info, 1), 1);
+	assert_int_equal(info.qpn, 0);
 	data[180] = 0;
 	id = ud_request(&l, &c, data).id;
 	data[180] = 'x';
@@ -162,9 +186,10 @@ TEST(sidr__own_qkey)
 	struct rdma_ucm_accept in = {.uid = 300,
 				     .conn_param = {.qp_num = 0x222, .qkey = 0x777, .valid = 1}};
 	struct rdma_ucm_event_resp e;
+	struct end c;
 
 	for (int knows = 0; knows < 2; knows++) {
-		struct end c = ib_caller(UCM_QPT_UD);
+		c = ib_caller(UCM_QPT_UD);
 
 		if (knows)
 			check_queue_pair(&c);
@@ -182,7 +207,16 @@ TEST(sidr__own_qkey)
 			assert_int_equal(e.param.ud.qkey, 0x777);
 		}
 	}
-	/* An accept without parameters says what is known. */
+	/* Nor may it differ from what its own queue pair has. */
+	c = ib_caller(UCM_QPT_UD);
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+	in.id = requested(&l, &e);
+	check_queue_pair(&(struct end){l.ch, in.id});
+	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_ACCEPT, &in, sizeof(in), NULL, 0),
+			 -EINVAL);
+	settle();
+	expect_event(&c.ch, UCM_EVENT_UNREACHABLE);
+	/* It is answered. */
 	assert_int_equal(confirm_id(&l.ch, in.id), -EINVAL);
 }
 

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include "../lingering.h"
 #include "../stranger.h"
 #include "base/close_later.h"
@@ -59,6 +60,8 @@ TEST(descriptors__of_every_kind)
 	struct rdma_ucm_cmd_hdr h = {.cmd = RDMA_USER_CM_CMD_GET_EVENT, .in = 8, .out = 1000};
 	uint8_t bytes[2000] = {0};
 	int fds[64], pair[2], dgram[2], pipes[2], file;
+	int vsock = socket(AF_VSOCK, SOCK_SEQPACKET, 0); /* where there is one */
+	struct rlimit room;
 	unsigned int before;
 	uint32_t id;
 
@@ -86,8 +89,11 @@ TEST(descriptors__of_every_kind)
 	post(&ch, bytes, 16, &file, 1);
 	post(&ch, bytes, 16, &pipes[1], 1);
 	post(&ch, bytes, 16, &dgram[1], 1);
+	if (vsock >= 0)
+		post(&ch, bytes, 16, &vsock, 1);
 	turn(&node[0]);
 	assert_int_equal(replied(dgram[0]), 1);
+	assert_int_equal(cm_service_counters(node[0].s)->reply_lost, 0);
 	/* Too long, too short. */
 	post(&ch, bytes, 1025, fds, 1);
 	turn(&node[0]);
@@ -95,11 +101,20 @@ TEST(descriptors__of_every_kind)
 	post(&ch, bytes, 1024, fds, 1);
 	turn(&node[0]);
 	assert_int_equal(replied(pair[0]), -EAGAIN);
-	for (size_t n = 1; n < 16; n++) {
+	for (size_t n = 0; n < 16; n++) {
 		post(&ch, bytes, n, fds, 1);
 		turn(&node[0]);
 		assert_int_equal(replied(pair[0]), -EINVAL);
 	}
+	/* Empty, with a descriptor for which the daemon has no room. */
+	getrlimit(RLIMIT_NOFILE, &room);
+	setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, room.rlim_max});
+	post(&ch, bytes, 0, fds, 1);
+	turn(&node[0]);
+	setrlimit(RLIMIT_NOFILE, &room);
+	post(&ch, bytes, 16, fds, 1);
+	turn(&node[0]);
+	assert_int_equal(replied(pair[0]), -EAGAIN);
 	assert_int_equal(service_descriptors(), before);
 	assert_true(cm_service_counters(node[0].s)->command_malformed >= 11);
 	/* An empty message is the end; another channel does not notice. */
@@ -112,6 +127,7 @@ TEST(descriptors__of_every_kind)
 		close(dgram[i]);
 		close(pipes[i]);
 	}
+	close(vsock);
 	close(file);
 }
 
@@ -168,6 +184,11 @@ TEST(descriptors__that_do_not_close)
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(create_id(&good, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
 	assert_int_equal(recv(ended.fd, &byte, 1, MSG_DONTWAIT), 0);
+	/* A program with more of them than it may have loses its channel. */
+	services_total(SHARE_closings, 1);
+	post(&bad, &byte, 1, NULL, 0);
+	turn(&node[0]);
+	assert_int_equal(recv(bad.fd, &byte, 1, MSG_DONTWAIT), 0);
 	assert_true(lingering_now_ms() - begun < LINGER_LEAST_MS);
 	for (int i = 0; i < 4; i++)
 		close(peer[i]);
@@ -210,6 +231,7 @@ TEST(replies__not_read)
 		turn(&node[0]);
 	}
 	assert_true(cm_service_counters(node[0].s)->reply_lost > 1000);
+	assert_int_equal(cm_service_counters(node[0].s)->command_refused, 0); /* no event yet */
 	close(pair[0]);
 	post(&ch, bytes, sizeof(bytes), &pair[1], 1);
 	turn(&node[0]);

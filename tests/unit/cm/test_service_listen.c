@@ -105,8 +105,16 @@ TEST(listen__unreliable_connection)
 {
 	struct end l = ib_listener(UCM_QPT_UC), c = ib_caller(UCM_QPT_UC);
 	struct ib_uverbs_qp_attr attr;
+	struct rdma_ucm_event_resp e;
 
-	join_ends(&l, &c);
+	node[0].credits_of = 0x111;
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+	assert_int_equal(accept_id(&l.ch, requested(&l, &e), 300, 0x222, ""), 0);
+	settle();
+	expect_event(&c.ch, UCM_EVENT_CONNECT_RESPONSE);
+	/* There are no credits. */
+	assert_int_equal(e.param.conn.flow_control, 0);
+	assert_int_equal(node[0].at_will | node[1].at_will, 0);
 	assert_int_equal(init_qp_attr(&c.ch, c.id, UCM_QPS_RTR, &attr), 0);
 	assert_int_equal(attr.qp_attr_mask, 0x101181);
 	assert_int_equal(init_qp_attr(&c.ch, c.id, UCM_QPS_RTS, &attr), 0);
@@ -384,6 +392,7 @@ TEST(migrate__with_events)
 	/* The last event goes: the byte there is to be taken. */
 	assert_int_equal(migrate(&a, &b, id, &events), 0);
 	assert_int_equal(events, 1);
+	assert_int_equal(services_used(&node[0], SHARE_cm_events), 1);
 	assert_int_equal(b.flags, CM_CHANNEL_QUIET_THERE);
 	take_byte(&a);
 	expect_no_event(&a);
