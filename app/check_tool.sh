@@ -62,7 +62,7 @@ for ((i = 0; i < 500; i++)); do
 	[ ! -S "$socket" ] || break
 	sleep 0.02
 done
-# The telemetry commands come right after the socket.
+# The socket is there before it is served.
 for ((i = 0; i < 100; i++)); do
 	! "$softhca" --socket "$socket" status >/dev/null 2>&1 || break
 	sleep 0.02

@@ -90,14 +90,6 @@ int paths_runtime(const char *control_socket, char *out, size_t bytes)
 	return own_folder(out, bytes);
 }
 
-int paths_telemetry(const char *control_socket, const char *prefix, char *out, size_t bytes)
-{
-	char folder[PATHS_BYTES_MAX];
-	int ret = paths_runtime(control_socket, folder, sizeof(folder));
-
-	return ret ? ret : print_path(out, bytes, "%s/dpdk/%s/dpdk_telemetry.v2", folder, prefix);
-}
-
 static bool may_own(uid_t owner, uid_t also)
 {
 	return owner == geteuid() || owner == 0 || owner == also;

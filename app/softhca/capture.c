@@ -18,7 +18,7 @@
 #include "frame_line.h"
 #include "host-abi/capture_ring.h"
 #include "host-abi/control.h"
-#include "view.h"
+#include "target.h"
 
 enum { PAGE_BYTES = 4096, FILE_BUFFER_BYTES = 256 << 10, POLL_MS = 5 };
 
@@ -115,18 +115,8 @@ static int begin(struct capture *c, const char *hca)
 
 static int connect_daemon(struct capture *c)
 {
-	char path[ASK_PATH_BYTES];
-	int error = ask_socket_path(c->r->socket, path);
-
-	if (error)
-		return failed("the control socket", strerror(-error));
-	c->daemon = ask_connect(path);
-	if (c->daemon < 0) {
-		fprintf(stderr, "softhca: no daemon answers at %s: %s\n", path,
-			strerror(-c->daemon));
-		return EXIT_CODE_FAILURE;
-	}
-	return EXIT_CODE_OK;
+	c->daemon = ask_connect(c->r->socket);
+	return c->daemon < 0 ? target_missing(c->r, c->daemon) : EXIT_CODE_OK;
 }
 
 /* ---- the file ---- */

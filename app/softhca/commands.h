@@ -14,8 +14,8 @@ enum option_id {
 
 /* What every command takes. */
 #define OPTIONS_COMMON                                                                             \
-	(1u << OPTION_socket | 1u << OPTION_prefix | 1u << OPTION_hca | 1u << OPTION_json |        \
-	 1u << OPTION_help | 1u << OPTION_version)
+	(1u << OPTION_socket | 1u << OPTION_hca | 1u << OPTION_json | 1u << OPTION_help |          \
+	 1u << OPTION_version)
 
 struct option_info {
 	const char *name;

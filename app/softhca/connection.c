@@ -1,57 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Speaks DPDK's telemetry protocol, version 2. */
+/* Asks a daemon for views over its control socket. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/time.h>
 #include <unistd.h>
+#include "ask.h"
 #include "connection.h"
 
-static int receive(struct connection *c)
+int connection_open(struct connection *c, const char *socket)
 {
-	ssize_t got = recv(c->fd, c->answer, sizeof(c->answer) - 1, 0);
-
-	if (got <= 0)
-		return got < 0 ? -errno : -ECONNRESET;
-	c->answer[got] = '\0';
-	return 0;
-}
-
-/* An ordinary user accepts only answers of root and of his own daemon: another user may have
- * prepared that path. Root accepts any. */
-static bool is_trusted(int fd)
-{
-	struct ucred who = {.uid = (uid_t)-1};
-	socklen_t bytes = sizeof(who);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes))
-		return false;
-	return geteuid() == 0 || who.uid == 0 || who.uid == geteuid();
-}
-
-int connection_open(struct connection *c, const char *path)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	const struct timeval patience = {.tv_sec = 5};
-	int ret;
 
-	if (strlen(path) >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	memcpy(address.sun_path, path, strlen(path));
-	c->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	c->fd = ask_connect(socket);
 	if (c->fd < 0)
-		return -errno;
+		return c->fd;
 	setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	ret = connect(c->fd, (struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
-	if (!ret && !is_trusted(c->fd))
-		ret = -EPERM;
-	if (!ret)
-		ret = receive(c); /* the greeting: version, process, longest answer */
-	if (ret)
-		connection_close(c);
-	return ret;
+	return 0;
 }
 
 void connection_close(struct connection *c)
@@ -60,7 +27,7 @@ void connection_close(struct connection *c)
 	c->fd = -1;
 }
 
-/* Extracts the value of {"/softhca/...": value}; null: the daemon refused. */
+/* Extracts the value of {"/softhca/...": value}. */
 static json_t *unwrap(const char *answer, const char *key)
 {
 	json_error_t error;
@@ -75,28 +42,40 @@ static json_t *unwrap(const char *answer, const char *key)
 	return value;
 }
 
-json_t *connection_ask(struct connection *c, const char *command, const char *parameters)
+/* Receives the view as a NUL-terminated text. 0 or -errno. */
+static int receive(struct connection *c, const char *name, const char *parameters)
 {
-	char key[64], request[256];
-	json_t *value;
-	int ret = 0;
+	struct control_view in = {.version = CONTROL_VERSION};
+	int n;
 
-	snprintf(key, sizeof(key), "/softhca/%s", command);
-	snprintf(request, sizeof(request), "%s%s%s", key, parameters && *parameters ? "," : "",
-		 parameters ? parameters : "");
-	if (send(c->fd, request, strlen(request), MSG_NOSIGNAL) < 0)
-		ret = -errno;
-	if (!ret)
-		ret = receive(c);
-	if (ret) {
-		fprintf(stderr, "softhca: %s: %s\n", key, strerror(-ret));
+	if (snprintf(in.name, sizeof(in.name), "%s", name) >= (int)sizeof(in.name) ||
+	    snprintf(in.parameters, sizeof(in.parameters), "%s", parameters) >=
+		    (int)sizeof(in.parameters))
+		return -ENAMETOOLONG;
+	n = ask_text(c->fd, CONTROL_VIEW, &in, sizeof(in), c->answer, sizeof(c->answer) - 1);
+	c->answer[n < 0 ? 0 : n] = '\0';
+	return n < 0 ? n : 0;
+}
+
+json_t *connection_ask(struct connection *c, const char *name, const char *parameters)
+{
+	const char *which = parameters ? parameters : "";
+	char key[64];
+	json_t *value;
+	int ret = receive(c, name, which);
+
+	snprintf(key, sizeof(key), "/softhca/%s", name);
+	if (ret == -ENOTCONN)
+		fputs("softhca: the daemon has gone\n", stderr);
+	else if (ret)
+		fprintf(stderr, "softhca: the daemon does not answer %s %s: %s\n", name, which,
+			strerror(-ret));
+	if (ret)
 		return NULL;
-	}
 	value = unwrap(c->answer, key);
-	if (value && !json_is_null(value))
+	if (value)
 		return value;
-	json_decref(value);
-	fprintf(stderr, "softhca: the daemon does not answer %s\n", request);
+	fprintf(stderr, "softhca: the daemon does not answer %s %s\n", name, which);
 	return NULL;
 }
 

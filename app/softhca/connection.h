@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CONNECTION_H
 #define CONNECTION_H
-/* A connection to a daemon's telemetry socket (DPDK's): one command, one JSON answer. */
+/* A connection to a daemon's control socket: one view, one JSON answer. */
 #include <stdbool.h>
 #include <jansson.h>
-
-enum { ANSWER_BYTES_MAX = 65536 };
+#include "host-abi/control.h"
 
 struct connection {
 	int fd;
-	char answer[ANSWER_BYTES_MAX]; /* the last one, as received, NUL-terminated */
+	char answer[CONTROL_TEXT_BYTES_MAX + 1]; /* the last one, as received, NUL-terminated */
 };
 
-/* Connects to that telemetry socket. 0 or -errno. */
-int connection_open(struct connection *c, const char *path);
+/* Connects to that control socket (NULL: as usual). 0 or -errno of ask_connect(). */
+int connection_open(struct connection *c, const char *socket);
 void connection_close(struct connection *c);
 
 /*
- * Sends "/softhca/<command>" with parameters (NULL or "": none). Returns the answer's value, to be
- * freed with json_decref(), or NULL after printing the reason to stderr.
+ * Asks for the view of that name with parameters (NULL or "": none). Returns it, to be freed with
+ * json_decref(), or NULL after printing the reason to stderr.
  */
-json_t *connection_ask(struct connection *c, const char *command, const char *parameters);
+json_t *connection_ask(struct connection *c, const char *name, const char *parameters);
 
-/* The same of a command that shows a list in pages: `before` and the number where a page begins, from
+/* The same of a view that shows a list in pages: `before` and the number where a page begins, from
  * 0, are its parameters. The pages' lists, dictionaries, are joined. */
 json_t *connection_ask_pages(struct connection *c, const char *command, const char *before,
 			     const char *list);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* softhca, the command-line tool: queries a running softhcad through DPDK's telemetry socket. Loads
- * no DPDK library. */
+/* softhca, the command-line tool: queries a running softhcad over its control socket. Loads no DPDK
+ * library. */
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
@@ -74,9 +74,6 @@ static int apply_option(enum option_id id, const char *argument, struct request 
 	switch (id) {
 	case OPTION_socket:
 		r->socket = argument;
-		break;
-	case OPTION_prefix:
-		r->prefix = argument;
 		break;
 	case OPTION_hca:
 		r->hca = argument;

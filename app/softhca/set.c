@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "settings.h"
 #include "table.h"
+#include "target.h"
 
 int settings_open(const char *socket, struct settings *s)
 {
@@ -174,7 +175,7 @@ int view_set(struct connection *unused, const struct request *r)
 	int ret = settings_open(r->socket, &all), code;
 
 	if (ret)
-		return failed("no daemon answers about its settings", strerror(-ret));
+		return target_missing(r, ret);
 	code = show_or_change(&all, r);
 	settings_close(&all);
 	return code;

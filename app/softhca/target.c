@@ -1,34 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See target.h. */
+#include <errno.h>
+#include <grp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include "config/paths.h"
+#include <sys/stat.h>
+#include "ask.h"
 #include "target.h"
-
-static int telemetry_path(const struct request *r, char *path, size_t bytes)
-{
-	const char *named = r->socket ? r->socket : getenv("SOFTHCA_SOCKET");
-	char usual[PATHS_BYTES_MAX], prefix[64];
-	int ret = 0;
-
-	if (!named || !named[0]) {
-		ret = paths_default_socket(usual, sizeof(usual));
-		named = usual;
-	}
-	if (!ret && r->prefix)
-		return paths_telemetry(named, r->prefix, path, bytes);
-	if (!ret)
-		ret = paths_prefix(named, prefix, sizeof(prefix));
-	return ret ? ret : paths_telemetry(named, prefix, path, bytes);
-}
 
 int target_connect(const struct request *r, struct connection *c)
 {
-	char path[PATHS_BYTES_MAX];
-	int ret = telemetry_path(r, path, sizeof(path));
-
-	return ret ? ret : connection_open(c, path);
+	return connection_open(c, r->socket);
 }
 
 int failed(const char *what, const char *why)
@@ -37,12 +19,34 @@ int failed(const char *what, const char *why)
 	return EXIT_CODE_FAILURE;
 }
 
+/* There is a socket, whose owner does not let this user connect. */
+static void print_denied(const char *path)
+{
+	const struct group *group = NULL;
+	struct stat st;
+
+	fprintf(stderr, "softhca: you may not connect to %s (EACCES)", path);
+	if (stat(path, &st) == 0 && (st.st_mode & S_IWGRP))
+		group = getgrgid(st.st_gid);
+	if (group)
+		fprintf(stderr, ": members of the group '%s' may", group->gr_name);
+	fputs("; the daemon's socket_mode and socket_group say who\n", stderr);
+}
+
 int target_missing(const struct request *r, int error)
 {
-	char path[PATHS_BYTES_MAX];
+	char path[ASK_PATH_BYTES];
 
-	if (telemetry_path(r, path, sizeof(path)))
+	if (ask_socket_path(r->socket, path))
 		path[0] = '\0';
-	fprintf(stderr, "softhca: no daemon answers at %s: %s\n", path, strerror(-error));
+	if (error == -EACCES)
+		print_denied(path);
+	else if (error == -EPERM)
+		fprintf(stderr,
+			"softhca: who listens at %s is not to be trusted: it is neither root, nor "
+			"you, nor the owner of that folder\n",
+			path);
+	else
+		fprintf(stderr, "softhca: no daemon answers at %s: %s\n", path, strerror(-error));
 	return EXIT_CODE_FAILURE;
 }

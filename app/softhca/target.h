@@ -6,7 +6,7 @@
 
 /* Connects to it. 0 or -errno. */
 int target_connect(const struct request *r, struct connection *c);
-/* Prints where there is none, and that -errno. Returns EXIT_CODE_FAILURE. */
+/* Prints where there is none, or why not to us, by that -errno. Returns EXIT_CODE_FAILURE. */
 int target_missing(const struct request *r, int error);
 
 #endif

@@ -11,10 +11,10 @@ enum { HCAS_MAX = 16, HCA_NAME_BYTES = 32 };
 
 /* The request of the command line. */
 struct request {
-	const char *socket, *prefix; /* of the daemon; NULL: as usual */
-	const char *hca;	     /* NULL: all */
-	const char *object, *value;  /* the operands; NULL: none */
-	bool json;		     /* print answers as received */
+	const char *socket;	    /* of the daemon; NULL: as usual */
+	const char *hca;	    /* NULL: all */
+	const char *object, *value; /* the operands; NULL: none */
+	bool json;		    /* print answers as received */
 	bool all;	    /* counters, cm: including zeroes; limits: with their sentences */
 	bool dot;	    /* topology: for graphviz */
 	const char *listen; /* exporter: address and port */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The programs that use the daemon, for telemetry. Changes nothing. */
+/* The programs that use the daemon. Changes nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "clients_view.h"
@@ -31,9 +31,9 @@ static const char *command_of(char text[COMMAND_BYTES], int pid)
 	return text;
 }
 
-static struct rte_tel_data *client_of(const struct control_client_info *it)
+static json_t *client_of(const struct control_client_info *it)
 {
-	struct rte_tel_data *to = dict_new();
+	json_t *to = dict_new();
 
 	if (!to)
 		return NULL;
@@ -42,20 +42,20 @@ static struct rte_tel_data *client_of(const struct control_client_info *it)
 	return to;
 }
 
-void clients_put(const struct daemon *d, uint32_t before, struct rte_tel_data *to)
+void clients_put(const struct daemon *d, uint32_t before, json_t *to)
 {
 	unsigned count = control_clients(d->control, NULL, 0), listed = 0;
 	struct control_client_info *client = calloc(count ? count : 1, sizeof(*client));
-	struct rte_tel_data *clients = dict_new();
+	json_t *clients = dict_new();
 
 	if (client)
 		control_clients(d->control, client, count);
-	rte_tel_data_add_dict_u64(to, "client_count", count);
+	dict_u64(to, "client_count", count);
 	for (unsigned i = 0; client && clients && i < count; i++) {
 		if (before && client[i].id >= before)
 			continue;
 		if (listed++ == CLIENTS_LISTED_MAX) {
-			rte_tel_data_add_dict_u64(to, "next", client[i - 1].id);
+			dict_u64(to, "next", client[i - 1].id);
 			break;
 		}
 		dict_put_numbered(clients, client[i].id, client_of(&client[i]));

@@ -2,13 +2,13 @@
 #ifndef CLIENTS_VIEW_H
 #define CLIENTS_VIEW_H
 #include <stdint.h>
+#include <jansson.h>
 
 struct daemon;
-struct rte_tel_data;
 
 /* Puts the clients into an answer, by their IDs, those that connected last first: as many as there
  * is room for of those below `before` (0: of all), and under "next" where the rest begins. Under the
  * daemon's lock. */
-void clients_put(const struct daemon *d, uint32_t before, struct rte_tel_data *to);
+void clients_put(const struct daemon *d, uint32_t before, json_t *to);
 
 #endif

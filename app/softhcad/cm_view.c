@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The connection manager for telemetry: programs' identifiers, counters. Telemetry's threads,
- * without the daemon's lock (cm_thread.h says why); changes nothing.
+ * The connection manager: programs' identifiers, counters. Under the daemon's lock; changes
+ * nothing.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -43,49 +43,48 @@ static const char *address_text(char text[ADDRESS_BYTES], const uint8_t ip[16], 
 
 VIEW_OF(id_of, cm_id_info, CM_ID_VIEW)
 
-static void put_ids(struct rte_tel_data *to, const struct cm_service *s)
+static void put_ids(json_t *to, const struct cm_service *s)
 {
 	struct cm_id_info info[IDS_LISTED_MAX];
 	unsigned count = cm_service_ids(s, info, IDS_LISTED_MAX);
-	struct rte_tel_data *ids = dict_new();
+	json_t *ids = dict_new();
 
 	/* Keyed by index, since their numbers are unique only within channels. */
 	for (unsigned i = 0; ids && i < count && i < IDS_LISTED_MAX; i++)
 		dict_put_numbered(ids, i, id_of(&info[i]));
-	rte_tel_data_add_dict_u64(to, "id_count", count);
+	dict_u64(to, "id_count", count);
 	dict_put(to, "ids", ids);
 }
 
-static struct rte_tel_data *counters_of(const struct cm_service *s)
+static json_t *counters_of(const struct cm_service *s)
 {
 	const struct cm_counters *c = cm_service_counters(s);
-	struct rte_tel_data *p = dict_new();
+	json_t *p = dict_new();
 
 	if (!p)
 		return NULL;
-#define CM_COUNTER(name, text) rte_tel_data_add_dict_u64(p, #name, c->name);
+#define CM_COUNTER(name, text) dict_u64(p, #name, c->name);
 #include "cm/counters.def"
 	return p;
 }
 
-static struct rte_tel_data *port_counters_of(const struct cm_port_counters *c)
+static json_t *port_counters_of(const struct cm_port_counters *c)
 {
-	struct rte_tel_data *p = dict_new();
+	json_t *p = dict_new();
 
 	if (!p)
 		return NULL;
-#define CM_PORT_COUNTER(name, text) rte_tel_data_add_dict_u64(p, #name, c->name);
+#define CM_PORT_COUNTER(name, text) dict_u64(p, #name, c->name);
 #include "cm-thread/cm_port.def"
 	return p;
 }
 
-void cm_put(struct daemon *d, struct rte_tel_data *to)
+static void put_all(const struct daemon *d, const struct cm_thread *cm, const struct cm_service *s,
+		    json_t *to)
 {
-	struct cm_thread *cm = __atomic_load_n(&d->cm, __ATOMIC_ACQUIRE);
-	const struct cm_service *s = cm ? cm_thread_enter(cm) : NULL;
-	struct rte_tel_data *ports = s ? dict_new() : NULL;
+	json_t *ports = s ? dict_new() : NULL;
 
-	rte_tel_data_add_dict_string(to, "state", s ? "on" : "off");
+	dict_string(to, "state", s ? "on" : "off");
 	if (s) {
 		put_ids(to, s);
 		dict_put(to, "counters", counters_of(s));
@@ -97,6 +96,17 @@ void cm_put(struct daemon *d, struct rte_tel_data *to)
 		dict_put(ports, device, port_counters_of(c));
 	}
 	dict_put(to, "ports", ports);
+}
+
+int cm_put(struct daemon *d, json_t *to)
+{
+	struct cm_thread *cm = __atomic_load_n(&d->cm, __ATOMIC_ACQUIRE);
+	const struct cm_service *s = NULL;
+
+	if (cm && !cm_thread_try_enter(cm, &s))
+		return -EAGAIN;
+	put_all(d, cm, s, to);
 	if (cm)
 		cm_thread_leave(cm);
+	return 0;
 }

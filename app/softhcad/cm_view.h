@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CM_VIEW_H
 #define CM_VIEW_H
+#include <jansson.h>
 
 struct daemon;
-struct rte_tel_data;
 
-/* Puts the connection manager into a dictionary. Telemetry's threads, without the daemon's lock. */
-void cm_put(struct daemon *d, struct rte_tel_data *to);
+/* Puts the connection manager into a dictionary. 0; -EAGAIN: it is busy, perhaps with waiting for the
+ * control thread. Under the daemon's lock. */
+int cm_put(struct daemon *d, json_t *to);
 
 #endif

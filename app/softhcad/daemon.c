@@ -20,6 +20,7 @@
 #include "placement.h"
 #include "privileges.h"
 #include "sandbox.h"
+#include "show.h"
 #include "sysfs_tree.h"
 #include "telemetry.h"
 
@@ -81,7 +82,9 @@ static int make_control(struct daemon *d)
 				   .cm_adopt = cm_adopt,
 				   .cm_ctx = d,
 				   .settings = {.read = change_read, .change = change_one},
-				   .settings_ctx = d};
+				   .settings_ctx = d,
+				   .view = show_text,
+				   .view_ctx = d};
 	int ret = find_admins(&d->config.daemon, &c) ? 0 : -EINVAL;
 
 	if (ret)

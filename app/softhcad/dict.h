@@ -2,20 +2,51 @@
 #ifndef DICT_H
 #define DICT_H
 /*
- * Dictionaries and arrays of DPDK's telemetry. NULL (out of memory) may be passed on: what it would
- * have contained is not shown.
+ * What a view shows: dictionaries and arrays, of which views.c makes JSON and telemetry.c an answer of
+ * DPDK's telemetry. NULL (out of memory) may be passed on: what it would have contained is not shown.
  */
 #include <stdint.h>
-#include <rte_telemetry.h>
+#include <jansson.h>
 
 /* A new dictionary, the caller's until put into another; NULL: no memory. */
-struct rte_tel_data *dict_new(void);
-/* The same for an array of that type. */
-struct rte_tel_data *array_new(enum rte_tel_value_type type);
+static inline json_t *dict_new(void)
+{
+	return json_object();
+}
+/* The same for an array, of numbers or of texts. */
+static inline json_t *array_new(void)
+{
+	return json_array();
+}
 
 /* Puts `what` into `to`, which takes ownership. */
-void dict_put(struct rte_tel_data *to, const char *name, struct rte_tel_data *what);
-/* The same with a number as its name, since telemetry's nested arrays cannot hold dictionaries. */
-void dict_put_numbered(struct rte_tel_data *to, uint32_t number, struct rte_tel_data *what);
+static inline void dict_put(json_t *to, const char *name, json_t *what)
+{
+	json_object_set_new(to, name, what);
+}
+/* The same with a number as its name: arrays of telemetry hold no dictionaries. */
+void dict_put_numbered(json_t *to, uint32_t number, json_t *what);
+
+static inline void dict_u64(json_t *to, const char *name, uint64_t value)
+{
+	dict_put(to, name, json_integer((json_int_t)value));
+}
+static inline void dict_int(json_t *to, const char *name, int value)
+{
+	dict_put(to, name, json_integer(value));
+}
+static inline void dict_string(json_t *to, const char *name, const char *value)
+{
+	dict_put(to, name, json_string(value));
+}
+
+static inline void array_int(json_t *to, int value)
+{
+	json_array_append_new(to, json_integer(value));
+}
+static inline void array_string(json_t *to, const char *value)
+{
+	json_array_append_new(to, json_string(value));
+}
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Resources that an HCA holds for its clients, counted at the source: contexts, timers, buffers.
  * All are 0 without clients once everything in flight has finished; the rest has leaked, except QP
- * 1 and two CQs of the connection manager, a client like any other. A telemetry thread, under the
- * daemon's lock; changes nothing.
+ * 1 and two CQs of the connection manager, a client like any other. Under the daemon's lock; changes
+ * nothing.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -84,7 +84,7 @@ static struct held held_of(const struct device *v)
 	return held;
 }
 
-void held_put(struct device *v, struct rte_tel_data *to)
+void held_put(struct device *v, json_t *to)
 {
 	struct held held;
 	const struct held *it = &held;
@@ -92,6 +92,6 @@ void held_put(struct device *v, struct rte_tel_data *to)
 	/* Makes what the lcores wrote before visible. */
 	lcores_quiesce(v->lcores);
 	held = held_of(v);
-	rte_tel_data_add_dict_string(to, "hca", v->section->name);
+	dict_string(to, "hca", v->section->name);
 	HELD_VIEW(PUT)
 }

@@ -3,9 +3,9 @@
 #define HELD_H
 /* Resources that an HCA holds for its clients. Under the daemon's lock. */
 #include <stdint.h>
+#include <jansson.h>
 
 struct device;
-struct rte_tel_data;
 
 /* Contexts of a device in use. */
 struct held_contexts {
@@ -13,7 +13,7 @@ struct held_contexts {
 };
 struct held_contexts held_contexts(const struct device *v);
 
-/* Puts all of it into a dictionary. Waits for the lcores. Telemetry's threads. */
-void held_put(struct device *v, struct rte_tel_data *to);
+/* Puts all of it into a dictionary. Waits for the lcores. Under the daemon's lock. */
+void held_put(struct device *v, json_t *to);
 
 #endif

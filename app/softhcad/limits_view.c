@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared resources for telemetry: the rows of shares.def, how much of each is held, by whom, and
+ * Shared resources: the rows of shares.def, how much of each is held, by whom, and
  * the refusals. Changes nothing.
  */
 #include <stdio.h>
@@ -46,8 +46,8 @@ static const char *hca_name(const struct daemon *d, unsigned hca)
 
 /* ---- what there is ---- */
 
-static void put_share(const struct daemon *d, enum share row, unsigned hca,
-		      struct rte_tel_data *rows, unsigned n)
+static void put_share(const struct daemon *d, enum share row, unsigned hca, json_t *rows,
+		      unsigned n)
 {
 	struct share_info i;
 	struct limit_row r;
@@ -64,8 +64,8 @@ static void put_share(const struct daemon *d, enum share row, unsigned hca,
 	dict_put_numbered(rows, n, row_of(&r));
 }
 
-static void put_data_share(const struct daemon *d, enum data_share row, unsigned hca,
-			   struct rte_tel_data *rows, unsigned n)
+static void put_data_share(const struct daemon *d, enum data_share row, unsigned hca, json_t *rows,
+			   unsigned n)
 {
 	const struct hca *h = d->devices[hca].hca;
 	uint64_t total = hca_share_total(h, row);
@@ -80,9 +80,9 @@ static void put_data_share(const struct daemon *d, enum data_share row, unsigned
 	dict_put_numbered(rows, n, row_of(&r));
 }
 
-static void put_rows(const struct daemon *d, struct rte_tel_data *to)
+static void put_rows(const struct daemon *d, json_t *to)
 {
-	struct rte_tel_data *rows = dict_new();
+	json_t *rows = dict_new();
 	unsigned n = 0;
 
 	for (unsigned row = 0; rows && row < SHARE_COUNT; row++)
@@ -97,7 +97,7 @@ static void put_rows(const struct daemon *d, struct rte_tel_data *to)
 /* ---- who holds it ---- */
 
 struct listing {
-	struct rte_tel_data *to;
+	json_t *to;
 	unsigned listed, most, count; /* count: also those that find no room */
 };
 
@@ -166,7 +166,7 @@ static void list_data_shares(const struct daemon *d, struct listing *l)
 	free(client);
 }
 
-void limits_put(const struct daemon *d, struct rte_tel_data *to)
+void limits_put(const struct daemon *d, json_t *to)
 {
 	struct listing l = {.to = dict_new(), .most = DATA_HOLDERS_LISTED_MAX};
 
@@ -174,6 +174,6 @@ void limits_put(const struct daemon *d, struct rte_tel_data *to)
 	list_data_shares(d, &l);
 	l.most = HOLDERS_LISTED_MAX;
 	list_shares(d, &l);
-	rte_tel_data_add_dict_u64(to, "holder_count", l.count);
+	dict_u64(to, "holder_count", l.count);
 	dict_put(to, "holders", l.to);
 }

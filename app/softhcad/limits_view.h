@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef LIMITS_VIEW_H
 #define LIMITS_VIEW_H
+#include <jansson.h>
 
 struct daemon;
-struct rte_tel_data;
 
-/* Shared resources and their holders. Telemetry's threads, under the daemon's lock. */
-void limits_put(const struct daemon *d, struct rte_tel_data *to);
+/* Shared resources and their holders. Under the daemon's lock. */
+void limits_put(const struct daemon *d, json_t *to);
 
 #endif

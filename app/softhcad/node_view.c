@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Placement of the engines for telemetry: their NUMA nodes and distances from their ports. Under
+/* Placement of the engines: their NUMA nodes and distances from their ports. Under
  * the daemon's lock. */
 #include <stdio.h>
 #include "base/nodes.h"
@@ -7,36 +7,35 @@
 #include "node_view.h"
 #include "views.h"
 
-void node_put(struct rte_tel_data *to, const struct hca_section *s)
+void node_put(json_t *to, const struct hca_section *s)
 {
-	struct rte_tel_data *nodes = array_new(RTE_TEL_INT_VAL);
-	struct rte_tel_data *distances = array_new(RTE_TEL_INT_VAL);
+	json_t *nodes = array_new();
+	json_t *distances = array_new();
 
 	for (unsigned e = 0; nodes && distances && e < s->engines; e++) {
-		rte_tel_data_add_array_int(nodes, s->engine_node[e]);
-		rte_tel_data_add_array_int(distances,
-					   (int)node_distance(s->engine_node[e], s->port_node));
+		array_int(nodes, s->engine_node[e]);
+		array_int(distances, (int)node_distance(s->engine_node[e], s->port_node));
 	}
 	dict_put(to, "engine_nodes", nodes);
 	dict_put(to, "distances", distances);
 }
 
-static struct rte_tel_data *engine_of(const struct hca_section *it, unsigned e)
+static json_t *engine_of(const struct hca_section *it, unsigned e)
 {
-	struct rte_tel_data *to = dict_new(), *cpus = array_new(RTE_TEL_INT_VAL);
+	json_t *to = dict_new(), *cpus = array_new();
 
 	if (!to)
 		return NULL;
 	ENGINE_VIEW(PUT)
 	for (unsigned i = 0; cpus && i < STAGE_COUNT; i++)
-		rte_tel_data_add_array_int(cpus, it->cpu[e][i]);
+		array_int(cpus, it->cpu[e][i]);
 	dict_put(to, "cpus", cpus);
 	return to;
 }
 
-void engines_put(struct rte_tel_data *to, const struct device *devices, unsigned count)
+void engines_put(json_t *to, const struct device *devices, unsigned count)
 {
-	struct rte_tel_data *engines = dict_new();
+	json_t *engines = dict_new();
 	char name[CONFIG_NAME_BYTES + 16];
 
 	for (unsigned i = 0; engines && i < count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pipeline for telemetry: its table, and what an engine has counted in it. A number may be a
+/* The pipeline: its table, and what an engine has counted in it. A number may be a
  * moment old. Changes nothing. */
 #include <rte_cycles.h>
 #include "base/ring_look.h"
@@ -10,29 +10,28 @@
 VIEW_OF(channel_of, channel, CHANNEL_VIEW)
 VIEW_OF(stage_of, stage, STAGE_VIEW)
 
-void pipeline_put(const struct engine *e, struct rte_tel_data *to)
+void pipeline_put(const struct engine *e, json_t *to)
 {
-	struct rte_tel_data *channels = dict_new();
-	struct rte_tel_data *stages = dict_new(), *calls = dict_new();
+	json_t *channels = dict_new();
+	json_t *stages = dict_new(), *calls = dict_new();
 
-	rte_tel_data_add_dict_u64(to, "engine", e->index);
-	rte_tel_data_add_dict_u64(to, "engines", e->count);
+	dict_u64(to, "engine", e->index);
+	dict_u64(to, "engines", e->count);
 	for (unsigned i = 0; channels && i < CHANNEL_COUNT; i++)
 		dict_put(channels, channel_infos[i].name, channel_of(&e->channel[i]));
 	for (unsigned i = 0; stages && i < STAGE_COUNT; i++)
 		dict_put(stages, stage_infos[i].name, stage_of(&e->stage[i]));
 	for (unsigned i = 0; calls && i < CALL_COUNT; i++)
-		rte_tel_data_add_dict_u64(
-			calls, call_infos[i].name,
-			e->stage[module_infos[call_infos[i].caller].stage].calls[i]);
+		dict_u64(calls, call_infos[i].name,
+			 e->stage[module_infos[call_infos[i].caller].stage].calls[i]);
 	dict_put(to, "fifos", channels);
 	dict_put(to, "calls", calls);
 	dict_put(to, "stages", stages);
 }
 
-static struct rte_tel_data *run_of(const struct module_run *it, const char *stage)
+static json_t *run_of(const struct module_run *it, const char *stage)
 {
-	struct rte_tel_data *to = dict_new();
+	json_t *to = dict_new();
 
 	if (to) {
 		RUN_VIEW(PUT)
@@ -48,14 +47,14 @@ static bool is_polled(enum module_id id)
 	return true;
 }
 
-void runtime_put(const struct engine *e, struct rte_tel_data *to)
+void runtime_put(const struct engine *e, json_t *to)
 {
-	struct rte_tel_data *modules = dict_new();
+	json_t *modules = dict_new();
 
-	rte_tel_data_add_dict_u64(to, "engine", e->index);
-	rte_tel_data_add_dict_u64(to, "engines", e->count);
-	rte_tel_data_add_dict_u64(to, "tsc", rte_rdtsc());
-	rte_tel_data_add_dict_u64(to, "tsc_hz", rte_get_tsc_hz());
+	dict_u64(to, "engine", e->index);
+	dict_u64(to, "engines", e->count);
+	dict_u64(to, "tsc", rte_rdtsc());
+	dict_u64(to, "tsc_hz", rte_get_tsc_hz());
 	for (unsigned i = 0; modules && i < MODULE_COUNT; i++)
 		if (is_polled(i))
 			dict_put(modules, module_infos[i].name,
@@ -67,10 +66,10 @@ VIEW_OF(edge_of, channel_info, EDGE_VIEW)
 VIEW_OF(call_of, call_info, CALL_VIEW)
 VIEW_OF(module_of, module_info, MODULE_VIEW)
 
-void topology_put(struct rte_tel_data *to)
+void topology_put(json_t *to)
 {
-	struct rte_tel_data *modules = dict_new();
-	struct rte_tel_data *channels = dict_new(), *calls = dict_new();
+	json_t *modules = dict_new();
+	json_t *channels = dict_new(), *calls = dict_new();
 
 	for (unsigned i = 0; modules && i < MODULE_COUNT; i++)
 		dict_put(modules, module_infos[i].name, module_of(&module_infos[i]));

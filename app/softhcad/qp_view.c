@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs for telemetry: a list of those in use, and everything about one, down to each
+ * Queue pairs: a list of those in use, and everything about one, down to each
  * module's state, so that one can see from outside what a stuck queue pair waits for. Values may be
- * slightly stale, and not of one moment. A telemetry thread, under the daemon's lock, which keeps
+ * slightly stale, and not of one moment. Under the daemon's lock, which keeps
  * the context and the client's memory mapped. Changes nothing.
  */
 #include <arpa/inet.h>
@@ -64,9 +64,9 @@ UNGUARDED VIEW_OF(qp_of, qp, QP_VIEW)
 	return NULL;
 }
 
-void qps_put(const struct device *v, uint32_t from, struct rte_tel_data *to)
+void qps_put(const struct device *v, uint32_t from, json_t *to)
 {
-	struct rte_tel_data *qps = dict_new();
+	json_t *qps = dict_new();
 	const struct qp *q = next_qp(&v->hca->qps, 0);
 	unsigned count = 0, listed = 0;
 	uint32_t next = 0;
@@ -82,9 +82,9 @@ void qps_put(const struct device *v, uint32_t from, struct rte_tel_data *to)
 			listed++;
 		}
 	}
-	rte_tel_data_add_dict_u64(to, "qp_count", count);
+	dict_u64(to, "qp_count", count);
 	if (next)
-		rte_tel_data_add_dict_u64(to, "next", next);
+		dict_u64(to, "next", next);
 	dict_put(to, "qps", qps);
 }
 
@@ -100,19 +100,19 @@ static uint64_t ms_since(uint64_t then_ns, uint64_t now_ns)
 	return then_ns ? (now_ns - then_ns) / 1000000 : 0;
 }
 
-UNGUARDED static void put_srq(struct rte_tel_data *to, const struct srq *it){QP_SRQ_VIEW(PUT)}
+UNGUARDED static void put_srq(json_t *to, const struct srq *it){QP_SRQ_VIEW(PUT)}
 
 /* In ms from now, negative if late. A timer that is not armed has no value. */
-UNGUARDED static void put_due(struct rte_tel_data *to, const char *key, const struct qp *q,
-			      enum timer_kind kind, uint64_t now_ns)
+UNGUARDED static void put_due(json_t *to, const char *key, const struct qp *q, enum timer_kind kind,
+			      uint64_t now_ns)
 {
 	uint64_t at_ns = NOW(q->tc.deadline_ns[kind]);
 
 	if (NOW(q->tc.armed[kind]))
-		rte_tel_data_add_dict_int(to, key, (int)((int64_t)(at_ns - now_ns) / 1000000));
+		dict_int(to, key, (int)((int64_t)(at_ns - now_ns) / 1000000));
 }
 
-UNGUARDED static void put_modules(struct rte_tel_data *to, const struct qp *it, uint64_t now_ns)
+UNGUARDED static void put_modules(json_t *to, const struct qp *it, uint64_t now_ns)
 {
 	QP_REQUESTER_VIEW(PUT)
 	QP_RESPONDER_VIEW(PUT)
@@ -120,7 +120,7 @@ UNGUARDED static void put_modules(struct rte_tel_data *to, const struct qp *it, 
 	put_due(to, "rnr_due_ms", it, TIMER_RNR, now_ns);
 }
 
-int qp_put(const struct device *v, uint32_t qpn, struct rte_tel_data *to)
+int qp_put(const struct device *v, uint32_t qpn, json_t *to)
 {
 	const struct qp *it = next_qp(&v->hca->qps, qpn & v->hca->qps.mask);
 

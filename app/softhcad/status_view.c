@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The daemon at a glance for telemetry: ports, lcores, memory, clients. Changes nothing. */
+/* The daemon at a glance: ports, lcores, memory, clients. Changes nothing. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -23,14 +23,14 @@ static void address_text(const struct port_address *a, char text[ADDRESS_BYTES])
 	snprintf(text, ADDRESS_BYTES, "%s/%u", ip, a->prefix_len);
 }
 
-static struct rte_tel_data *addresses_of(const struct port_info *info)
+static json_t *addresses_of(const struct port_info *info)
 {
-	struct rte_tel_data *a = array_new(RTE_TEL_STRING_VAL);
+	json_t *a = array_new();
 	char text[ADDRESS_BYTES];
 
 	for (unsigned i = 0; a && i < info->n_addresses; i++) {
 		address_text(&info->address[i], text);
-		rte_tel_data_add_array_string(a, text);
+		array_string(a, text);
 	}
 	return a;
 }
@@ -46,9 +46,9 @@ static const char *mac_text(char text[18], const uint8_t mac[6])
 	return text;
 }
 
-static struct rte_tel_data *port_of(const struct device *it)
+static json_t *port_of(const struct device *it)
 {
-	struct rte_tel_data *to = dict_new();
+	json_t *to = dict_new();
 	struct port_info info;
 
 	if (!to)
@@ -62,9 +62,9 @@ static struct rte_tel_data *port_of(const struct device *it)
 
 /* ---- lcores ---- */
 
-static struct rte_tel_data *stages_of(const struct lcore_loop *l)
+static json_t *stages_of(const struct lcore_loop *l)
 {
-	struct rte_tel_data *a = array_new(RTE_TEL_STRING_VAL);
+	json_t *a = array_new();
 	char text[STAGE_BYTES];
 
 	for (unsigned i = 0; a && i < l->stage_count; i++) {
@@ -75,16 +75,16 @@ static struct rte_tel_data *stages_of(const struct lcore_loop *l)
 				continue;
 			snprintf(text, sizeof(text), "%s.%u.%s", l->hcas[k]->config.name, e->index,
 				 stage_infos[l->stages[i].id].name);
-			rte_tel_data_add_array_string(a, text);
+			array_string(a, text);
 		}
 	}
 	return a;
 }
 
-static struct rte_tel_data *lcore_of(const struct lcores *lcores, unsigned i)
+static json_t *lcore_of(const struct lcores *lcores, unsigned i)
 {
 	const struct lcore_loop *it = &lcores->loops[i];
-	struct rte_tel_data *to = dict_new();
+	json_t *to = dict_new();
 
 	if (!to)
 		return NULL;
@@ -110,9 +110,9 @@ static uint64_t resident_kib(void)
 
 VIEW_OF(table_of, icm, CONTEXTS_VIEW)
 
-static struct rte_tel_data *contexts_of(const struct hca *h)
+static json_t *contexts_of(const struct hca *h)
 {
-	struct rte_tel_data *to = dict_new();
+	json_t *to = dict_new();
 
 	if (!to)
 		return NULL;
@@ -122,9 +122,9 @@ static struct rte_tel_data *contexts_of(const struct hca *h)
 	return to;
 }
 
-static void put_pool(struct rte_tel_data *pools, int node, const struct rte_mempool *it)
+static void put_pool(json_t *pools, int node, const struct rte_mempool *it)
 {
-	struct rte_tel_data *to = dict_new();
+	json_t *to = dict_new();
 
 	if (!to)
 		return;
@@ -132,9 +132,9 @@ static void put_pool(struct rte_tel_data *pools, int node, const struct rte_memp
 	dict_put(pools, it->name, to);
 }
 
-static struct rte_tel_data *memory_of(const struct daemon *it)
+static json_t *memory_of(const struct daemon *it)
 {
-	struct rte_tel_data *to = dict_new(), *contexts = dict_new(), *buffers = dict_new();
+	json_t *to = dict_new(), *contexts = dict_new(), *buffers = dict_new();
 
 	if (!to)
 		return NULL;
@@ -157,21 +157,21 @@ static struct rte_tel_data *memory_of(const struct daemon *it)
 
 VIEW_OF(client_of, control_client_info, CLIENT_VIEW)
 
-static void put_clients(const struct daemon *d, struct rte_tel_data *to)
+static void put_clients(const struct daemon *d, json_t *to)
 {
 	struct control_client_info info[CLIENTS_LISTED_MAX];
-	struct rte_tel_data *a = dict_new();
+	json_t *a = dict_new();
 	unsigned count = control_clients(d->control, info, CLIENTS_LISTED_MAX);
 
-	rte_tel_data_add_dict_u64(to, "client_count", count);
+	dict_u64(to, "client_count", count);
 	for (unsigned i = 0; a && i < RTE_MIN(count, (unsigned)CLIENTS_LISTED_MAX); i++)
 		dict_put_numbered(a, i, client_of(&info[i]));
 	dict_put(to, "clients", a);
 }
 
-void status_put(struct daemon *it, struct rte_tel_data *to)
+void status_put(struct daemon *it, json_t *to)
 {
-	struct rte_tel_data *ports = dict_new(), *lcores = dict_new();
+	json_t *ports = dict_new(), *lcores = dict_new();
 
 	STATUS_VIEW(PUT)
 	for (unsigned i = 0; ports && i < it->device_count; i++)

@@ -1,268 +1,131 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The daemon's state as DPDK telemetry commands, for `softhca` and dpdk-telemetry.py alike. Runs in
- * telemetry's own threads, under the daemon's lock; reads, never changes anything. The data path's
- * counters may be slightly stale.
+ * The daemon's views (show.h) as commands of DPDK's telemetry, for its own tools. Runs in telemetry's
+ * threads, under the daemon's lock. The data path's counters may be slightly stale.
  */
 #include <errno.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
-#include "clients_view.h"
-#include "cm_view.h"
+#include <unistd.h>
+#include <rte_telemetry.h>
 #include "daemon.h"
-#include "dict.h"
-#include "held.h"
-#include "limits_view.h"
-#include "node_view.h"
-#include "pipeline_view.h"
-#include "qp_view.h"
-#include "status_view.h"
+#include "show.h"
 #include "telemetry.h"
+
+enum { PATH_BYTES = 48, RETRY_US = 1000, RETRIES = 5000 };
+
+static const char path_begin[] = "/softhca/";
 
 static struct daemon *served; /* NULL: not running */
 static pthread_mutex_t served_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The daemon, locked; or NULL. */
-static struct daemon *telemetry_enter(void)
+/* ---- JSON to telemetry ---- */
+
+static struct rte_tel_data *container_of_json(json_t *from);
+
+static void put(struct rte_tel_data *to, const char *name, json_t *value)
 {
-	pthread_mutex_lock(&served_lock);
-	if (served)
-		pthread_mutex_lock(&served->lock);
-	else
-		pthread_mutex_unlock(&served_lock);
-	return served;
-}
+	struct rte_tel_data *container;
 
-static void telemetry_leave(struct daemon *d)
-{
-	pthread_mutex_unlock(&d->lock);
-	pthread_mutex_unlock(&served_lock);
-}
-
-/* The device named by the first parameter, or the first. NULL: no such device. */
-static struct device *find_device(struct daemon *d, const char *params)
-{
-	size_t length = params ? strcspn(params, ",") : 0;
-
-	if (length == 0)
-		return &d->devices[0];
-	for (unsigned i = 0; i < d->device_count; i++) {
-		const char *name = d->devices[i].section->name;
-
-		if (strlen(name) == length && memcmp(name, params, length) == 0)
-			return &d->devices[i];
+	if (json_is_string(value)) {
+		rte_tel_data_add_dict_string(to, name, json_string_value(value));
+	} else if (json_integer_value(value) < 0) {
+		rte_tel_data_add_dict_int(to, name, (int)json_integer_value(value));
+	} else if (json_is_integer(value)) {
+		rte_tel_data_add_dict_u64(to, name, (uint64_t)json_integer_value(value));
+	} else {
+		container = container_of_json(value);
+		if (container)
+			rte_tel_data_add_dict_container(to, name, container, 0);
 	}
-	return NULL;
 }
 
-/* The second parameter as a number, or `otherwise`. */
-static uint32_t second_number(const char *params, uint32_t otherwise)
+static void fill_dict(struct rte_tel_data *to, json_t *from)
 {
-	const char *comma = params ? strchr(params, ',') : NULL;
-
-	return comma ? strtoul(comma + 1, NULL, 0) : otherwise;
-}
-
-static uint32_t third_number(const char *params, uint32_t otherwise)
-{
-	const char *comma = params ? strchr(params, ',') : NULL;
-
-	return comma ? second_number(comma + 1, otherwise) : otherwise;
-}
-
-static int answer_status(const char *command, const char *params, struct rte_tel_data *to)
-{
-	struct daemon *d = telemetry_enter();
+	const char *name;
+	json_t *value;
 
 	rte_tel_data_start_dict(to);
-	if (!d)
-		return -ENODEV;
-	status_put(d, to);
-	telemetry_leave(d);
-	return 0;
+	json_object_foreach(from, name, value)
+	{
+		put(to, name, value);
+	}
 }
 
-static int answer_clients(const char *command, const char *params, struct rte_tel_data *to)
+/* All of its elements are of one type. */
+static void fill_array(struct rte_tel_data *to, json_t *from)
 {
-	struct daemon *d = telemetry_enter();
+	const bool texts = json_is_string(json_array_get(from, 0));
+	json_t *value;
+	size_t i;
 
-	rte_tel_data_start_dict(to);
-	if (!d)
-		return -ENODEV;
-	clients_put(d, params ? strtoul(params, NULL, 0) : 0, to);
-	telemetry_leave(d);
-	return 0;
-}
-
-static int answer_qp(const char *command, const char *params, struct rte_tel_data *to)
-{
-	struct daemon *d = telemetry_enter();
-	uint32_t qpn = second_number(params, 0);
-	struct device *v = d ? find_device(d, params) : NULL;
-	int ret = -ENODEV;
-
-	rte_tel_data_start_dict(to);
-	if (v) {
-		rte_tel_data_add_dict_string(to, "hca", v->section->name);
-		ret = 0;
-		if (qpn)
-			ret = qp_put(v, qpn, to);
+	rte_tel_data_start_array(to, texts ? RTE_TEL_STRING_VAL : RTE_TEL_INT_VAL);
+	json_array_foreach(from, i, value)
+	{
+		if (texts)
+			rte_tel_data_add_array_string(to, json_string_value(value));
 		else
-			qps_put(v, third_number(params, 0), to);
+			rte_tel_data_add_array_int(to, (int)json_integer_value(value));
 	}
-	if (d)
-		telemetry_leave(d);
+}
+
+/* NULL: no memory. */
+static struct rte_tel_data *container_of_json(json_t *from)
+{
+	struct rte_tel_data *to = rte_tel_data_alloc();
+
+	if (to && json_is_array(from))
+		fill_array(to, from);
+	else if (to)
+		fill_dict(to, from);
+	return to;
+}
+
+/* ---- commands ---- */
+
+/* A view that cannot be shown now may wait for the control thread: without our lock. */
+static int show_locked(const char *name, const char *parameters, json_t **out)
+{
+	int ret = -EAGAIN;
+
+	for (unsigned i = 0; i < RETRIES && ret == -EAGAIN; i++) {
+		if (i)
+			usleep(RETRY_US);
+		pthread_mutex_lock(&served_lock);
+		if (served) {
+			pthread_mutex_lock(&served->lock);
+			ret = show(served, name, parameters, out);
+			pthread_mutex_unlock(&served->lock);
+		} else {
+			ret = -ENODEV;
+		}
+		pthread_mutex_unlock(&served_lock);
+	}
 	return ret;
 }
 
-static int answer_fifos(const char *command, const char *params, struct rte_tel_data *to)
+static int answer(const char *command, const char *parameters, struct rte_tel_data *to)
 {
-	struct daemon *d = telemetry_enter();
-	uint32_t engine = second_number(params, 0);
-	struct device *v = d ? find_device(d, params) : NULL;
-	int ret = -ENODEV;
+	json_t *view;
+	int ret = show_locked(command + sizeof(path_begin) - 1, parameters, &view);
 
 	rte_tel_data_start_dict(to);
-	if (v && engine < v->section->engines) {
-		rte_tel_data_add_dict_string(to, "hca", v->section->name);
-		pipeline_put(&v->hca->engines[engine], to);
-		ret = 0;
-	}
-	if (d)
-		telemetry_leave(d);
-	return ret;
-}
-
-/* Starts measuring; the next query, if it comes soon, shows what has happened since. */
-static int answer_runtime(const char *command, const char *params, struct rte_tel_data *to)
-{
-	struct daemon *d = telemetry_enter();
-	uint32_t engine = second_number(params, 0);
-	struct device *v = d ? find_device(d, params) : NULL;
-	int ret = -ENODEV;
-
-	rte_tel_data_start_dict(to);
-	if (v && engine < v->section->engines) {
-		daemon_measure(d);
-		rte_tel_data_add_dict_string(to, "hca", v->section->name);
-		runtime_put(&v->hca->engines[engine], to);
-		ret = 0;
-	}
-	if (d)
-		telemetry_leave(d);
-	return ret;
-}
-
-static void put_counters(const struct device *v, struct rte_tel_data *to)
-{
-	struct rte_tel_data *hca = dict_new(), *port = dict_new();
-
-	for (unsigned i = 0; hca && i < COUNTER_COUNT; i++)
-		rte_tel_data_add_dict_u64(hca, counter_name(i), hca_counter(v->hca, i));
-	for (unsigned i = 0; port && i < PORT_COUNTER_COUNT; i++)
-		rte_tel_data_add_dict_u64(port, port_counter_name(i), port_counter(v->port, i));
-	rte_tel_data_add_dict_string(to, "hca", v->section->name);
-	dict_put(to, "counters", hca);
-	dict_put(to, "port_counters", port);
-}
-
-static int answer_counters(const char *command, const char *params, struct rte_tel_data *to)
-{
-	struct daemon *d = telemetry_enter();
-	struct device *v = d ? find_device(d, params) : NULL;
-
-	rte_tel_data_start_dict(to);
-	if (v)
-		put_counters(v, to);
-	if (d)
-		telemetry_leave(d);
-	return v ? 0 : -ENODEV;
-}
-
-static int answer_held(const char *command, const char *params, struct rte_tel_data *to)
-{
-	struct daemon *d = telemetry_enter();
-	struct device *v = d ? find_device(d, params) : NULL;
-
-	rte_tel_data_start_dict(to);
-	if (v)
-		held_put(v, to);
-	if (d)
-		telemetry_leave(d);
-	return v ? 0 : -ENODEV;
-}
-
-static int answer_limits(const char *command, const char *params, struct rte_tel_data *to)
-{
-	struct daemon *d = telemetry_enter();
-
-	rte_tel_data_start_dict(to);
-	if (!d)
-		return -ENODEV;
-	limits_put(d, to);
-	telemetry_leave(d);
-	return 0;
-}
-
-/* Without the daemon's lock: the connection manager's thread may be waiting for the control thread,
- * and we for it. */
-static int answer_cm(const char *command, const char *params, struct rte_tel_data *to)
-{
-	int ret = -ENODEV;
-
-	rte_tel_data_start_dict(to);
-	pthread_mutex_lock(&served_lock);
-	if (served) {
-		cm_put(served, to);
-		ret = 0;
-	}
-	pthread_mutex_unlock(&served_lock);
-	return ret;
-}
-
-static int answer_topology(const char *command, const char *params, struct rte_tel_data *to)
-{
-	struct daemon *d = telemetry_enter();
-
-	rte_tel_data_start_dict(to);
-	if (d) {
-		engines_put(to, d->devices, d->device_count);
-		telemetry_leave(d);
-	}
-	topology_put(to);
+	if (ret)
+		return ret;
+	fill_dict(to, view);
+	json_decref(view);
 	return 0;
 }
 
 int telemetry_start(struct daemon *d)
 {
-	static const struct {
-		const char *command, *help;
-		telemetry_cb answer;
-	} commands[] = {
-		{"/softhca/status", "Ports, lcores, memory, clients. No parameters", answer_status},
-		{"/softhca/clients",
-		 "Programs. Parameters: none, or ID of the one after which to go on",
-		 answer_clients},
-		{"/softhca/qp", "Queue pairs. Parameters: HCA[,QPN], or HCA,0,INDEX from there on",
-		 answer_qp},
-		{"/softhca/fifos", "Channels of an engine. Parameters: HCA[,ENGINE]", answer_fifos},
-		{"/softhca/runtime",
-		 "What an engine's modules do and cost. Parameters: HCA[,ENGINE]", answer_runtime},
-		{"/softhca/counters", "Counters of an HCA and its port. Parameters: HCA",
-		 answer_counters},
-		{"/softhca/held", "Resources that an HCA holds for its clients. Parameters: HCA",
-		 answer_held},
-		{"/softhca/limits", "What clients share, and who holds it. No parameters",
-		 answer_limits},
-		{"/softhca/cm", "The connection manager. No parameters", answer_cm},
-		{"/softhca/topology", "Modules, channels, where they run. No parameters",
-		 answer_topology},
-	};
+	char path[PATH_BYTES];
 	int ret = 0;
 
-	for (unsigned i = 0; i < RTE_DIM(commands) && !ret; i++)
-		ret = rte_telemetry_register_cmd(commands[i].command, commands[i].answer,
-						 commands[i].help);
+	for (const struct view_info *v = view_infos; v->name && !ret; v++) {
+		snprintf(path, sizeof(path), "%s%s", path_begin, v->name);
+		ret = rte_telemetry_register_cmd(path, answer, v->help);
+	}
 	pthread_mutex_lock(&served_lock);
 	served = d;
 	pthread_mutex_unlock(&served_lock);

@@ -7,26 +7,26 @@
 
 #define PUT(key, heading, unit, read) PUT_##unit(to, #key, read);
 
-#define PUT_TEXT     rte_tel_data_add_dict_string
-#define PUT_NODE     rte_tel_data_add_dict_int
-#define PUT_ID	     rte_tel_data_add_dict_u64
-#define PUT_LEVEL    rte_tel_data_add_dict_u64
-#define PUT_COUNT    rte_tel_data_add_dict_u64
-#define PUT_BYTES    rte_tel_data_add_dict_u64
-#define PUT_MEMORY   rte_tel_data_add_dict_u64
-#define PUT_KIB	     rte_tel_data_add_dict_u64
-#define PUT_MIB	     rte_tel_data_add_dict_u64
-#define PUT_MBPS     rte_tel_data_add_dict_u64
-#define PUT_SECONDS  rte_tel_data_add_dict_u64
-#define PUT_MS	     rte_tel_data_add_dict_u64
-#define PUT_PERMILLE rte_tel_data_add_dict_u64
-#define PUT_DISTANCE rte_tel_data_add_dict_u64
+#define PUT_TEXT     dict_string
+#define PUT_NODE     dict_int
+#define PUT_ID	     dict_u64
+#define PUT_LEVEL    dict_u64
+#define PUT_COUNT    dict_u64
+#define PUT_BYTES    dict_u64
+#define PUT_MEMORY   dict_u64
+#define PUT_KIB	     dict_u64
+#define PUT_MIB	     dict_u64
+#define PUT_MBPS     dict_u64
+#define PUT_SECONDS  dict_u64
+#define PUT_MS	     dict_u64
+#define PUT_PERMILLE dict_u64
+#define PUT_DISTANCE dict_u64
 
 /* Defines name(it): a new dictionary of the view of that object; NULL: no memory. */
 #define VIEW_OF(name, type, VIEW)                                                                  \
-	static struct rte_tel_data *name(const struct type *it)                                    \
+	static json_t *name(const struct type *it)                                                 \
 	{                                                                                          \
-		struct rte_tel_data *to = dict_new();                                              \
+		json_t *to = dict_new();                                                           \
                                                                                                    \
 		if (to) {                                                                          \
 			VIEW(PUT)                                                                  \

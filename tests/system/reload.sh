@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A daemon changes while it runs: SIGHUP makes it read its configuration again and apply what it can,
 # and says what it cannot; a file with an error changes nothing. It happens under traffic, which goes on.
-# `softhca set` changes one setting, if it may.
+# `softhca set` changes one setting, if it may; whoever may connect may look.
 . "$(dirname "$0")/lib.sh"
 need_command python3
 
@@ -103,6 +103,13 @@ if [ "$(id -u)" -eq 0 ]; then
 	TOOL=$SCRATCH/softhca
 	daemon ring -c "$SCRATCH/ring.conf" --set daemon.admin_group="$(getent group 65534 | cut -d: -f1)"
 	daemon=$started
+	# look_ USER ARGUMENTS...
+	look_() { setpriv --reuid "$1" --regid "$1" --clear-groups "$TOOL" --socket "$SCRATCH/ring.sock" "${@:2}" >"$SCRATCH/set.log" 2>&1; }
+	for view in status qp clients counters fifos held limits cm 'runtime -i 0.1' all metrics; do
+		check "every user may look: $view" look_ 65533 $view
+	done
+	check 'whoever looks' look_ 65533 clients
+	check 'does not see himself' grep -qx '2 clients' "$SCRATCH/set.log"
 	why=EPERM check 'not every user' refused as 65533 65533 --clear-groups loss 0.1
 	check 'the attempt is logged' says 'user 65533 may not change settings'
 	check 'and counted' [ "$(counted control_refused)" -gt 0 ]
@@ -111,6 +118,12 @@ if [ "$(id -u)" -eq 0 ]; then
 	check 'also if it is one of many' as 65533 65533 --groups=65532,65534 loss 0
 	why=EPERM check 'not of others' refused as 65533 65533 --groups=65531,65532 loss 0.1
 	check 'nothing else has happened' [ "$(grep -c 'user 65533, pid .*applied' "$SCRATCH/ring.log")" = 4 ]
+	check 'the daemon ends cleanly' stop "$daemon"
+	daemon ring -c "$SCRATCH/ring.conf" --set daemon.socket_mode=0660
+	daemon=$started
+	why="may not connect .*EACCES.*group '$(id -gn)'" check 'whoever may not connect is told who may' \
+		refused as 65533 65533 --clear-groups
+	why='may not connect .*EACCES' check 'also by a view' refused look_ 65533 status
 	check 'the daemon ends cleanly' stop "$daemon"
 	check 'there must be such a group' eval \
 		"! timeout 20 $DAEMON --socket $SCRATCH/none.sock --set daemon.admin_group=nosuch"

@@ -35,9 +35,6 @@ int paths_prefix(const char *control_socket, char *out, size_t bytes);
  */
 int paths_runtime(const char *control_socket, char *out, size_t bytes);
 
-/* The telemetry socket of that daemon under that DPDK process name. 0; -ENAMETOOLONG. */
-int paths_telemetry(const char *control_socket, const char *prefix, char *out, size_t bytes);
-
 /*
  * Creates a folder, one level, mode 0755, unless it exists. 0; -EPERM: it, or the link in its
  * place, belongs to a user who is neither this one nor root nor `also`, or other users may replace

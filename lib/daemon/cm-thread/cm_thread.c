@@ -439,12 +439,14 @@ void cm_thread_destroy(struct cm_thread *t)
 	free(t);
 }
 
-/* ---- telemetry's side ---- */
+/* ---- for views ---- */
 
-const struct cm_service *cm_thread_enter(struct cm_thread *t)
+bool cm_thread_try_enter(struct cm_thread *t, const struct cm_service **service)
 {
-	pthread_mutex_lock(&t->lock);
-	return t->service;
+	if (pthread_mutex_trylock(&t->lock))
+		return false;
+	*service = t->service;
+	return true;
 }
 
 void cm_thread_leave(struct cm_thread *t)

@@ -471,7 +471,7 @@ static void free_clients(struct control *c)
 	}
 }
 
-/* Who has neither opened a device, nor captures, nor has become a channel keeps others from
+/* Who has neither opened a device, nor looks at anything, nor has become a channel keeps others from
  * connecting. */
 static void end_silent(struct control *c, uint64_t now)
 {
@@ -479,7 +479,7 @@ static void end_silent(struct control *c, uint64_t now)
 		c->config.hello_timeout_ms ? c->config.hello_timeout_ms : HELLO_TIMEOUT_MS;
 
 	for (struct client *client = c->clients; client; client = client->next) {
-		if (client->device || client->captured || client->gone ||
+		if (client->device || client->captured || client->looks || client->gone ||
 		    (now - client->begun_ns) / 1000000 < ms)
 			continue;
 		CLIENT_LOG(client, INFO, "has not opened a device in time, disconnected");
@@ -563,6 +563,8 @@ unsigned int control_clients(const struct control *c, struct control_client_info
 	unsigned int i = 0;
 
 	for (const struct client *client = c->clients; client && i < n; client = client->next) {
+		if (client == c->asking)
+			continue;
 		info[i] = (struct control_client_info){
 			.id = client->id,
 			.index = client->index,
@@ -584,7 +586,7 @@ unsigned int control_clients(const struct control *c, struct control_client_info
 			memcpy(info[i].captures, client->captured->config.name, 32);
 		i++;
 	}
-	return c->client_count;
+	return c->client_count - (c->asking != NULL);
 }
 
 void control_destroy(struct control *c)

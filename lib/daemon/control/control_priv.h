@@ -221,7 +221,8 @@ struct client {
 	uint64_t begun_ns;
 	pid_t pid;
 	uid_t uid;
-	bool own; /* this process itself */
+	bool own;   /* this process itself */
+	bool looks; /* it has been shown something */
 	/* As of its connection, since its pid may be reused: is it in the daemon's IPC namespace?
 	 * May it attach any segment? */
 	bool same_ipc, ipc_owner;
@@ -275,6 +276,8 @@ struct control {
 	uint64_t silent_ns; /* when to look for silent connections again */
 	bool held_up;	    /* something waits only for its user's part of the next turn */
 	char socket_path[108];
+	const struct client *asking;	   /* for a view; NULL: nobody */
+	char text[CONTROL_TEXT_BYTES_MAX]; /* of the view that is being replied */
 };
 
 /* Its session is over: it is destroyed at the end of the turn. */
@@ -293,6 +296,9 @@ struct call {
 	void *reply;	/* CONTROL_BYTES_MAX, zeroed */
 	const int *fds; /* the number in the request's row; closed by the caller */
 	int reply_fd;	/* >= 0: sent with the reply; closed by the caller */
+	/* Not NULL: so many bytes of it are the reply, instead. It stays as it is until then. */
+	const char *text;
+	uint32_t text_bytes;
 };
 struct request_row {
 	const char *name;

@@ -95,11 +95,12 @@ static struct counters *refusals_of(const struct client *client)
 	return &d->config.hca->counters;
 }
 
-/* Only these wait: for the data path, or for a neighbour. From any other request -EAGAIN is a system
+/* Only these wait: for the data path, for a neighbour, or for the connection manager. From any other request -EAGAIN is a system
  * call's, such as mmap()'s where too much memory is locked, and final. */
 static bool may_wait(uint32_t type)
 {
-	return type == CONTROL_CREATE_QP || type == CONTROL_MODIFY_QP || type == CONTROL_RESOLVE;
+	return type == CONTROL_CREATE_QP || type == CONTROL_MODIFY_QP || type == CONTROL_RESOLVE ||
+	       type == CONTROL_VIEW;
 }
 
 /* Runs client->request. -EAGAIN: it must be asked again; else it has been answered. */
@@ -121,7 +122,8 @@ static int session_run(struct client *client, const int *fds)
 		rc = -ENOMEM;
 	if (rc)
 		count(refusals_of(client), COUNTER_control_refused);
-	if (!reply(client, h, rc, body, row->reply_bytes, call.reply_fd)) {
+	if (!reply(client, h, rc, call.text ? call.text : (const void *)body,
+		   call.text ? call.text_bytes : row->reply_bytes, call.reply_fd)) {
 		CLIENT_LOG(client, INFO, "does not take its replies");
 		client_lost(client);
 	}

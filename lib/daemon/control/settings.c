@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests about the daemon itself: its settings, and who may change them. What they are and how they
- * are applied is the daemon's (control_settings_ops). Control thread. */
+/* Requests about the daemon itself: its settings, who may change them, and what it shows. What they are
+ * and how they are applied is the daemon's (control_settings_ops, control_view_fn). Control thread. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,5 +72,31 @@ int run_set(struct call *call)
 	else
 		out->error = c->settings.change(c->settings_ctx, &who, in->assignment, out->text,
 						sizeof(out->text));
+	return 0;
+}
+
+/* Whoever may connect may look. A client that does not take its replies is disconnected, so that it
+ * holds no more of them than its socket does. */
+int run_view(struct call *call)
+{
+	struct control *c = call->client->control;
+	const struct control_view *in = call->body;
+	int n;
+
+	if (in->version != CONTROL_VERSION)
+		return -EPROTO;
+	if (in->reserved || !memchr(in->name, '\0', sizeof(in->name)) ||
+	    !memchr(in->parameters, '\0', sizeof(in->parameters)))
+		return -EINVAL;
+	if (!c->config.view)
+		return -ENOENT;
+	c->asking = call->client;
+	n = c->config.view(c->config.view_ctx, in->name, in->parameters, c->text, sizeof(c->text));
+	c->asking = NULL;
+	if (n < 0)
+		return n;
+	call->client->looks = true;
+	call->text = c->text;
+	call->text_bytes = (uint32_t)n;
 	return 0;
 }

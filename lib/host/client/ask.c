@@ -107,21 +107,21 @@ static ssize_t send_request(int fd, const struct control_header *h, const void *
 	return n;
 }
 
-static ssize_t receive_reply(int fd, void *message, size_t bytes, int *passed)
+static ssize_t receive_reply(int fd, struct control_header *h, void *body, size_t room, int *passed)
 {
 	union {
 		struct cmsghdr header;
 		char bytes[CMSG_SPACE(sizeof(int))];
 	} control = {0};
-	struct iovec iov = {.iov_base = message, .iov_len = bytes};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
+	struct iovec iov[2] = {{.iov_base = h, .iov_len = sizeof(*h)},
+			       {.iov_base = body, .iov_len = room}};
+	struct msghdr msg = {.msg_iov = iov,
+			     .msg_iovlen = 2,
 			     .msg_control = &control,
 			     .msg_controllen = sizeof(control)};
 	struct cmsghdr *c;
 	ssize_t n;
 
-	*passed = -1;
 	do
 		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
@@ -134,32 +134,56 @@ static ssize_t receive_reply(int fd, void *message, size_t bytes, int *passed)
 	return n;
 }
 
+/* Is it a reply to that type of request, in a message of n bytes? */
+static bool well_formed(const struct control_header *h, ssize_t n, enum control_type type)
+{
+	return n >= (ssize_t)sizeof(*h) && h->type == type && h->status <= 0 &&
+	       h->status >= -ERRNO_MAX && h->length == (size_t)n - sizeof(*h) &&
+	       (h->status == 0 || h->length == 0);
+}
+
+/* The number of bytes of the answer, which is in `room`; -errno as ask(). *got: the descriptor that came
+ * with it, or -1. */
+static int exchange(int fd, enum control_type type, const void *body, uint32_t bytes, void *answer,
+		    size_t room, int passed, int *got)
+{
+	const struct control_header request = {.type = type, .length = bytes};
+	struct control_header header = {.type = CONTROL_TYPE_NONE};
+	ssize_t n = -1;
+
+	*got = -1;
+	if (send_request(fd, &request, body, passed) >= 0)
+		n = receive_reply(fd, &header, answer, room, got);
+	if (!well_formed(&header, n, type))
+		return -ENOTCONN;
+	return header.status ? header.status : (int)header.length;
+}
+
 int ask(int fd, enum control_type type, const void *body, uint32_t bytes, void *reply,
 	uint32_t reply_bytes, int passed, int *passed_out)
 {
-	struct control_header request = {.type = type, .length = bytes};
-	struct {
-		struct control_header header;
-		uint8_t body[CONTROL_BYTES_MAX];
-	} answer;
-	int got = -1;
-	ssize_t n = -1;
+	uint8_t answer[CONTROL_BYTES_MAX];
+	int got, n = exchange(fd, type, body, bytes, answer, sizeof(answer), passed, &got);
 
-	if (send_request(fd, &request, body, passed) >= 0)
-		n = receive_reply(fd, &answer, sizeof(answer), &got);
-	if (n < (ssize_t)sizeof(answer.header) || answer.header.type != type ||
-	    answer.header.status > 0 || answer.header.status < -ERRNO_MAX ||
-	    answer.header.length != (answer.header.status ? 0 : reply_bytes) ||
-	    (size_t)n != sizeof(answer.header) + answer.header.length) {
-		if (got >= 0)
-			close(got);
-		return -ENOTCONN;
+	if (n >= 0 && n != (int)reply_bytes)
+		n = -ENOTCONN;
+	if (n > 0)
+		memcpy(reply, answer, reply_bytes);
+	if (got >= 0 && (!passed_out || n == -ENOTCONN)) {
+		close(got);
+		got = -1;
 	}
-	if (answer.header.status == 0 && reply_bytes)
-		memcpy(reply, answer.body, reply_bytes);
 	if (passed_out)
 		*passed_out = got;
-	else if (got >= 0)
+	return n > 0 ? 0 : n;
+}
+
+int ask_text(int fd, enum control_type type, const void *body, uint32_t bytes, char *text,
+	     size_t room)
+{
+	int got, n = exchange(fd, type, body, bytes, text, room, -1, &got);
+
+	if (got >= 0)
 		close(got);
-	return answer.header.status;
+	return n;
 }

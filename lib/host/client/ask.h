@@ -34,4 +34,9 @@ int ask_connect(const char *socket_path);
 int ask(int fd, enum control_type type, const void *body, uint32_t bytes, void *reply,
 	uint32_t reply_bytes, int passed, int *passed_out);
 
+/* The same of a request whose reply is a text, not NUL-terminated: up to `room` bytes of it, else it is
+ * -ENOTCONN. Its length; -errno. */
+int ask_text(int fd, enum control_type type, const void *body, uint32_t bytes, char *text,
+	     size_t room);
+
 #endif

@@ -227,12 +227,21 @@ static struct cm_thread *start_thread(void)
 	return t;
 }
 
+static const struct cm_service *enter(struct cm_thread *t)
+{
+	const struct cm_service *service;
+
+	while (!cm_thread_try_enter(t, &service))
+		usleep(100);
+	return service;
+}
+
 static void end_thread(struct cm_thread *t)
 {
 	cm_thread_stop(t);
 	assert_int_equal(fake.destroyed, fake.created);
 	cm_thread_stop(t);
-	assert_null(cm_thread_enter(t));
+	assert_null(enter(t));
 	cm_thread_leave(t);
 	cm_thread_destroy(t);
 	close(fake.fd);
@@ -261,7 +270,7 @@ TEST(turn__mads_go_out_and_come_in)
 	__atomic_store_n(&fake.wishes, 3, __ATOMIC_RELEASE);
 	wake();
 	wait_until(__atomic_load_n(&fake.received, __ATOMIC_ACQUIRE) == 3);
-	assert_non_null(cm_thread_enter(t));
+	assert_non_null(enter(t));
 	assert_int_equal(fake.path.dgid[15], 1);
 	assert_int_equal(fake.port.state, 4);
 	assert_int_equal(fake.port.gid_count, 2);
@@ -385,9 +394,11 @@ static void *stops(void *t)
 TEST(stop__in_the_middle_of_a_turn)
 {
 	struct cm_thread *t = start_thread();
+	const struct cm_service *other;
 	pthread_t stopper;
 
-	cm_thread_enter(t);
+	enter(t);
+	assert_false(cm_thread_try_enter(t, &other)); /* its lock is held */
 	wake();
 	usleep(20000);
 	assert_int_equal(pthread_create(&stopper, NULL, stops, t), 0);

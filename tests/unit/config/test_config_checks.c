@@ -200,12 +200,12 @@ TEST(paths__agree)
 	char text[PATHS_BYTES_MAX], other[PATHS_BYTES_MAX];
 
 	setenv("RUNTIME_DIRECTORY", "/somewhere", 1);
-	assert_int_equal(paths_telemetry("any", "name", text, sizeof(text)), 0);
-	assert_string_equal(text, "/somewhere/dpdk/name/dpdk_telemetry.v2");
-	assert_int_equal(paths_telemetry("any", "name", text, 10), -ENAMETOOLONG);
+	assert_int_equal(paths_runtime("any", text, sizeof(text)), 0);
+	assert_string_equal(text, "/somewhere");
+	assert_int_equal(paths_runtime("any", text, 9), -ENAMETOOLONG);
 	unsetenv("RUNTIME_DIRECTORY");
-	assert_int_equal(paths_telemetry(PATHS_SYSTEM_SOCKET, "name", text, sizeof(text)), 0);
-	assert_string_equal(text, "/run/softhca/dpdk/name/dpdk_telemetry.v2");
+	assert_int_equal(paths_runtime(PATHS_SYSTEM_SOCKET, text, sizeof(text)), 0);
+	assert_string_equal(text, "/run/softhca");
 	assert_int_equal(paths_prefix(PATHS_SYSTEM_SOCKET, other, sizeof(other)), 0);
 	assert_string_equal(other, "softhca");
 	assert_int_equal(paths_default_socket(text, sizeof(text)), 0);

@@ -264,6 +264,17 @@ static int change_setting(void *ctx, const struct control_changer *who, const ch
 	return strcmp(assignment, "hca0.answer=42") == 0 ? 0 : -EBUSY;
 }
 
+/* Has to be asked twice. */
+static int view(void *ctx, const char *name, const char *parameters, char *text, unsigned int room)
+{
+	static bool asked;
+
+	if (strcmp(name, "answer") != 0)
+		return -ENOENT;
+	asked = !asked;
+	return asked ? -EAGAIN : snprintf(text, room, "{\"%s\":42}", parameters);
+}
+
 void fixture_start(struct fixture *f, const struct fixture_total *totals, bool poll_pipeline)
 {
 	struct control_device device = {.name = "hca0", .guid = 0x1234, .kick_eventfd = -1};
@@ -271,7 +282,8 @@ void fixture_start(struct fixture *f, const struct fixture_total *totals, bool p
 					.devices = &device,
 					.cm_adopt = fixture_cm_adopt,
 					.cm_ctx = f,
-					.settings = {read_setting, change_setting}};
+					.settings = {read_setting, change_setting},
+					.view = view};
 	static int runs;
 
 	*f = (struct fixture){0};

@@ -455,21 +455,25 @@ static int start_impatient(void **state)
 	return rc;
 }
 
-/* Connections that never open a device are ended; those that have are not. */
+/* Connections that never open a device are ended; those that have, or look at something, are not. */
 TEST_STATE(connections__that_say_nothing, start_impatient, stop, NULL)
 {
 	struct control_list_devices in = {.version = CONTROL_VERSION};
+	struct control_view view = {.version = CONTROL_VERSION, .name = "answer"};
 	struct control_hello_reply hello;
 	struct control_device_reply device;
 	int open = raw_open(f.path, &hello), silent = raw_connect(f.path),
-	    curious = raw_connect(f.path);
+	    curious = raw_connect(f.path), looks = raw_connect(f.path);
 
 	assert_int_equal(raw_call(curious, CONTROL_LIST_DEVICES, &in, sizeof(in), NULL, 0, &device,
 				  sizeof(device)),
 			 0);
+	assert_int_equal(raw_call(looks, CONTROL_VIEW, &view, sizeof(view), NULL, 0, NULL, 0), 0);
 	assert_int_equal(raw_receive(silent, NULL, 0), RAW_GONE);
 	assert_int_equal(raw_receive(curious, NULL, 0), RAW_GONE);
 	assert_int_equal(raw_call(open, CONTROL_ALLOC_PD, NULL, 0, NULL, 0, NULL, 0), 0);
+	assert_int_equal(raw_call(looks, CONTROL_VIEW, &view, sizeof(view), NULL, 0, NULL, 0), 0);
+	close(looks);
 	close(silent);
 	close(curious);
 	close(open);

@@ -123,6 +123,40 @@ TEST(settings__are_read_and_changed_before_hello)
 	close(fd);
 }
 
+static int look(int fd, const char *name, const char *parameters, char text[8])
+{
+	struct control_view in = {.version = CONTROL_VERSION};
+
+	memcpy(in.name, name, strnlen(name, sizeof(in.name)));
+	memcpy(in.parameters, parameters, strnlen(parameters, sizeof(in.parameters)));
+	return raw_call(fd, CONTROL_VIEW, &in, sizeof(in), NULL, 0, text, 8);
+}
+
+TEST(views__are_shown_at_any_time)
+{
+	struct control_view other = {.version = CONTROL_VERSION + 1, .name = "answer"};
+	int fd = raw_connect(f.path), page = raw_memfd(sizeof(struct client_page), RAW_SEALS);
+	char long_name[200], text[8];
+
+	memset(long_name, 'x', sizeof(long_name));
+	long_name[199] = 0;
+	for (int round = 0; round < 2; round++) {
+		memset(text, 0, sizeof(text));
+		assert_int_equal(look(fd, "answer", "a", text), 0);
+		assert_memory_equal(text, "{\"a\":42}", 8);
+		assert_int_equal(look(fd, "question", "", text), -ENOENT);
+		assert_int_equal(look(fd, long_name, "", text), -EINVAL);
+		assert_int_equal(look(fd, "answer", long_name, text), -EINVAL);
+		assert_int_equal(
+			raw_call(fd, CONTROL_VIEW, &other, sizeof(other), NULL, 0, text, 8),
+			-EPROTO);
+		if (!round)
+			assert_int_equal(raw_hello_with(fd, page, NULL), 0);
+	}
+	close(page);
+	close(fd);
+}
+
 TEST(objects__are_the_clients_own)
 {
 	struct raw a, b;

@@ -4,7 +4,7 @@
 /*
  * The control socket: Unix SOCK_SEQPACKET, one request, one reply, in order. A request is a struct
  * control_header and the body that control_requests.def names; the reply has the same header
- * (status 0 or -errno) and, if status is 0, its reply body. Descriptors travel by SCM_RIGHTS with
+ * (status 0 or -errno) and, if status is 0, its reply body, which is of fixed length but for VIEW's. Descriptors travel by SCM_RIGHTS with
  * the request or reply that names them. A malformed request (unknown type, wrong length, status or
  * reserved not 0, wrong number of descriptors, out of order: control_when()) ends the connection.
  * Everything the client created is destroyed when the connection ends.
@@ -18,8 +18,9 @@
 #include <stdint.h>
 #include <assert.h>
 
-#define CONTROL_VERSION	  8u
-#define CONTROL_BYTES_MAX 512
+#define CONTROL_VERSION	       8u
+#define CONTROL_BYTES_MAX      512
+#define CONTROL_TEXT_BYTES_MAX 65536 /* of the reply to VIEW */
 
 /* CONTROL_HELLO and so on: control_requests.def has their bodies, replies and descriptors. */
 enum control_type {
@@ -41,6 +42,7 @@ static inline enum control_time control_when(uint32_t type)
 	case CONTROL_LIST_DEVICES:
 	case CONTROL_READ_ATTRIBUTE:
 	case CONTROL_GET_SETTING:
+	case CONTROL_VIEW:
 		return CONTROL_ANY_TIME;
 	/* With the rights of who connected: a program that uses the HCA may have given up its own. */
 	case CONTROL_SET:
@@ -167,6 +169,14 @@ struct control_set_reply {
 	int32_t error; /* 0: it applies; -errno: nothing has changed, and the text says why */
 	uint32_t reserved;
 	char text[480];
+};
+
+/* The same views as those of DPDK's telemetry socket. Both texts end with a NUL. */
+struct control_view {
+	uint32_t version;
+	uint32_t reserved; /* 0 */
+	char name[32];	   /* "status", "qp" ... */
+	char parameters[128];
 };
 
 struct control_gid_reply {

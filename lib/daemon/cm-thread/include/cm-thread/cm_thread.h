@@ -7,7 +7,7 @@
  *
  * Locks: the thread holds its own lock except in poll(); holding it, it briefly takes the daemon's
  * (to query ports), and waits for the control socket. So no holder of the daemon's lock, and never
- * the control thread, may take this one: cm_thread_enter().
+ * the control thread, may wait for this one: cm_thread_try_enter().
  */
 #include <pthread.h>
 #include "cm/service.h"
@@ -61,9 +61,9 @@ void cm_thread_stop(struct cm_thread *t);
 /* Frees a stopped thread. NULL is allowed. */
 void cm_thread_destroy(struct cm_thread *t);
 
-/* For telemetry: locks the service and the ports until cm_thread_leave(). NULL: there is no service
- * (any more), but cm_thread_leave() must still be called. */
-const struct cm_service *cm_thread_enter(struct cm_thread *t);
+/* For views: locks the service and the ports until cm_thread_leave(); *service NULL: there is none (any
+ * more). False: they are locked already, nothing has happened. */
+bool cm_thread_try_enter(struct cm_thread *t, const struct cm_service **service);
 void cm_thread_leave(struct cm_thread *t);
 /* Between the two: the counters of port i < number of devices. */
 const struct cm_port_counters *cm_thread_port(const struct cm_thread *t, unsigned int i,

@@ -76,6 +76,13 @@ struct control_settings_ops {
 		      char *text, unsigned int bytes);
 };
 
+/*
+ * Writes the JSON text of a view (host-abi/control.h), at most `room` bytes. Its length; -EAGAIN: not now,
+ * ask again; another -errno for the client. Never blocks.
+ */
+typedef int control_view_fn(void *ctx, const char *name, const char *parameters, char *text,
+			    unsigned int room);
+
 struct control_config {
 	const char *socket_path;  /* an old socket file there is replaced unless somebody listens on
 				     it; NULL: no socket */
@@ -98,6 +105,8 @@ struct control_config {
 	void *cm_ctx;
 	struct control_settings_ops settings;
 	void *settings_ctx;
+	control_view_fn *view; /* NULL: there are none */
+	void *view_ctx;
 	bool has_admin_group;
 	uint32_t admin_gid; /* its members may change things, besides root and our own user */
 };
@@ -147,7 +156,8 @@ struct control_client_info {
 	uint64_t connected_s; /* since when */
 	char captures[32];    /* the HCA whose frames it captures; "": none */
 };
-/* Fills up to n, those that connected last first; returns the number of clients. */
+/* Fills up to n, those that connected last first; returns the number of clients. Whoever is asking for
+ * the view in which they are to be shown is none of them. */
 unsigned int control_clients(const struct control *c, struct control_client_info *info,
 			     unsigned int n);
 
