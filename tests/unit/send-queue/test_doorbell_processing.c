@@ -315,56 +315,93 @@ static unsigned polls_until_taken(void)
 	return polls;
 }
 
+/* Rings bell number n of that client's. */
+static void ring_of(struct uar_page *page, unsigned qp, uint32_t client, unsigned n)
+{
+	uint64_t w1 = fx->qp[qp]->qpn << DOORBELL_QPN_SHIFT | 1;
+
+	fx->qp[qp]->client = client;
+	page[client].doorbell[n] = DOORBELL_PHASE | USER_SEND | w1 << 32;
+}
+
+/* How many clients from 100 on are found at once when they ring. */
+static unsigned found_at_once(struct uar_page *page, unsigned clients, unsigned bell)
+{
+	unsigned found = 0;
+
+	for (uint32_t i = 100; i < 100 + clients; i++) {
+		ring_of(page, 1, i, bell);
+		found += polls_until_taken() == 1;
+	}
+	return found;
+}
+
+/* Two that ring more than a poll takes: when one has been found, the next poll takes from the other. */
+static void both_in_turn(struct uar_page *page, uint32_t one, uint32_t other)
+{
+	uint32_t first = page[one].consumer_index, second = page[other].consumer_index;
+
+	for (unsigned i = 0; i < 2 * BURST; i++) {
+		ring_of(page, 1, one, first + i);
+		ring_of(page, 2, other, second + i);
+	}
+	polls_until_taken();
+	dbp_poll(fx->e);
+	fx_unfill(CHANNEL_DBP_WS);
+	assert_int_not_equal(page[one].consumer_index, first);
+	assert_int_not_equal(page[other].consumer_index, second);
+	while (dbp_poll(fx->e))
+		fx_unfill(CHANNEL_DBP_WS);
+}
+
 /* Of many who do nothing each poll looks at a few; at whoever rings, always, as long as those are not
  * many, too; and before the lcore sleeps at everybody. */
 TEST(dbp_poll__few_of_many_clients)
 {
-	enum { MANY = 1000, RINGING = 80, LONG_NS = 1000000 };
-	uint64_t w1 = fx->qp[1]->qpn << DOORBELL_QPN_SHIFT | 1;
-	uint64_t bell = DOORBELL_PHASE | USER_SEND | w1 << 32;
+	enum { MANY = 1000, RINGING = 80, LATELY_NS = 200000, LONG_NS = 1000000 };
 	struct uar_page *page = aligned_alloc(4096, MANY * sizeof(*page));
-	unsigned at_once = 0;
 
 	memset(page, 0, MANY * sizeof(*page));
-	for (uint32_t i = 0; i < MANY; i++)
+	for (uint32_t i = 0; i < MANY; i++) {
 		if (i != FX_CLIENT)
 			dbp_set_client(fx->e, i, &page[i]);
+		if (i == 63) { /* these are not many */
+			assert_int_equal(dbp_poll(fx->e), 0);
+			ring_of(page, 1, 60, 0);
+			assert_int_equal(polls_until_taken(), 1);
+		}
+	}
 	assert_int_equal(dbp_poll(fx->e), 0);
 	ring(0, USER_SEND, 0, 16);
-	assert_in_range(polls_until_taken(), 20, 200);
+	assert_in_range(polls_until_taken(), 120, 130);
 	fx->e->now_ns += LONG_NS;
 	assert_int_equal(dbp_poll(fx->e), 0);
 	ring(0, USER_SEND, 16, 16);
 	assert_int_equal(polls_until_taken(), 1);
-	for (unsigned i = 0; i < 2 * BURST; i++)
-		ring_raw(0, USER_SEND, 1);
-	for (unsigned poll = 1; poll <= 2; poll++) { /* it is asked once in each */
+	for (unsigned poll = 0; poll < 130; poll++) { /* it is asked once in each */
+		for (unsigned i = 0; i < (poll ? 1 : 2) * BURST; i++)
+			ring_raw(0, USER_SEND, 1);
 		dbp_poll(fx->e);
-		fx_assert_counter(drop_doorbell_qpn, poll * BURST);
+		fx_assert_counter(drop_doorbell_qpn, (poll + 1) * BURST);
 	}
-	for (uint32_t i = 100; i < 100 + RINGING; i++) {
-		fx->qp[1]->client = i;
-		page[i].doorbell[0] = bell;
-		assert_in_range(polls_until_taken(), 1, 200);
-	}
+	dbp_poll(fx->e);
+	found_at_once(page, RINGING, 0);
+	fx->e->now_ns += LATELY_NS;
+	assert_int_equal(dbp_poll(fx->e), 0);
+	assert_int_equal(found_at_once(page, RINGING, 1), RINGING);
 	fx->e->now_ns += LONG_NS;
 	assert_int_equal(dbp_poll(fx->e), 0);
-	fx->qp[1]->client = 900;
-	page[900].doorbell[0] = bell;
+	ring_of(page, 1, 900, 0);
 	assert_in_range(polls_until_taken(), 2, 200);
-	for (uint32_t i = 100; i < 100 + RINGING; i++) {
-		fx->qp[1]->client = i;
-		page[i].doorbell[1] = bell;
-		at_once += polls_until_taken() == 1;
-	}
-	assert_in_range(at_once, 1, RINGING - 10); /* silent for long: of the many again */
+	assert_in_range(found_at_once(page, RINGING, 2), 1, RINGING / 2);
 	dbp_set_asleep(fx->e, true);
-	fx->qp[1]->client = 899;
-	page[899].doorbell[0] = bell;
+	ring_of(page, 1, 899, 0);
 	assert_int_equal(polls_until_taken(), 1);
 	dbp_set_asleep(fx->e, false);
-	page[899].doorbell[1] = bell; /* known since */
+	ring_of(page, 1, 899, 1); /* known since */
 	assert_int_equal(polls_until_taken(), 1);
+	both_in_turn(page, 899, 900); /* of those that ring, */
+	both_in_turn(page, 700, 701); /* and of the others */
 	for (uint32_t i = 0; i < MANY; i++)
 		dbp_set_client(fx->e, i, NULL);
 	assert_int_equal(dbp_poll(fx->e), 0);
