@@ -385,6 +385,14 @@ static void receive_for(unsigned qp, uint8_t opcode)
 	receive(f, NULL);
 }
 
+/* As `softhca fifos` shows it. */
+static void counted_one(const struct channel *c)
+{
+	assert_int_equal(c->put, 1);
+	assert_int_equal(c->high_water, 1);
+	assert_int_equal(c->full, 0);
+}
+
 TEST_OPTIONS(hp_poll__hands_over_to_the_other_engine, &two_engines)
 {
 	static const struct {
@@ -399,6 +407,8 @@ TEST_OPTIONS(hp_poll__hands_over_to_the_other_engine, &two_engines)
 		receive_for(0, rows[i].opcode);
 		receive_for(1, rows[i].opcode);
 		assert_int_equal(hp_poll(fx->e), 2);
+		counted_one(of_peer(rows[i].to));
+		counted_one(&fx->e->channel[rows[i].to]);
 		assert_int_equal(channel_take(of_peer(rows[i].to), &m, 1), 1);
 		assert_int_equal(arrival_of(m)->qpn, fx->qp[1]->qpn);
 		rte_pktmbuf_free(m);

@@ -125,19 +125,35 @@ TEST(channel__keeps_the_order_and_all)
 	assert_int_equal(in, out + rte_ring_count(c->ring));
 }
 
-TEST(channel_try_put__takes_what_fits)
+static void takes_what_fits(bool shared)
 {
 	struct channel *c = &fx->e->channel[CHANNEL_HP_EE];
+	unsigned depth = channel_infos[CHANNEL_HP_EE].depth;
 	struct rte_mbuf *m[5];
 
+	assert_int_equal(c->shared, shared);
 	fx_fill(CHANNEL_HP_EE, 3);
+	assert_int_equal(c->high_water, depth - 3);
 	rte_pktmbuf_alloc_bulk(fx->descriptors, m, 5);
 	assert_int_equal(channel_try_put(c, m, 5), 3);
 	assert_int_equal(c->full, 1);
-	assert_int_equal(c->put, channel_infos[CHANNEL_HP_EE].depth);
-	assert_int_equal(c->high_water, channel_infos[CHANNEL_HP_EE].depth);
+	assert_int_equal(c->put, depth);
+	assert_int_equal(c->high_water, depth);
 	assert_int_equal(channel_room(c), 0);
+	assert_int_equal(c->full, 2);
 	rte_pktmbuf_free_bulk(m + 3, 2);
+}
+
+TEST(channel_try_put__takes_what_fits)
+{
+	takes_what_fits(false);
+}
+
+static struct fx_options two_engines = {.engines = 2};
+
+TEST_OPTIONS(channel_try_put__takes_what_fits_of_several_engines, &two_engines)
+{
+	takes_what_fits(true);
 }
 
 TEST_WITH(counters__names, NULL, NULL)
