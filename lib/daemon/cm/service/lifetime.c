@@ -104,7 +104,8 @@ int ucm_do_destroy_id(struct ucm_call *call, const struct rdma_ucm_destroy_id *i
 
 /* ---- migration to another channel ---- */
 
-/* The low bits are the number, to find the identifier; the rest is secret. */
+/* The low bits are the number, to find the identifier; the highest one says that it is a ticket;
+ * the rest is secret. */
 int ucm_do_release_id(struct ucm_call *call, const struct rdma_ucm_destroy_id *in,
 		      struct cm_channel_ticket *out)
 {
@@ -114,9 +115,8 @@ int ucm_do_release_id(struct ucm_call *call, const struct rdma_ucm_destroy_id *i
 	if (ret)
 		return ret;
 	static_assert(UCM_NUMBERS == 1 << 16, "16 bits of a ticket");
-	id->ticket = (uint64_t)ucm_random() << 32 | (ucm_random() & 0xffff0000) | id->number;
-	if (!(id->ticket >> 16))
-		return -EAGAIN;
+	id->ticket = 1ull << 63 | (uint64_t)ucm_random() << 32 | (ucm_random() & 0xffff0000) |
+		     id->number;
 	out->ticket = id->ticket;
 	return 0;
 }
@@ -165,44 +165,45 @@ static bool has_room(struct ucm_channel *to, struct ucm_channel *from, const str
 	return room;
 }
 
-static void move(struct ucm_id *id, struct ucm_channel *to, const struct baggage *b)
+/* 0; -ENOMEM: no room. The channel is being served, and is woken for what comes with it. */
+static int move(struct ucm_id *id, struct ucm_channel *to, struct ucm_call *call)
 {
+	struct ucm_channel *from = id->channel;
+	struct baggage b = baggage_of(id);
+
+	if (!has_room(to, from, &b))
+		return -ENOMEM;
 	ucm_events_move(id, to);
 	LIST_REMOVE(id, of_channel);
 	LIST_INSERT_HEAD(&to->ids, id, of_channel);
-	share_give(&id->channel->shares, SHARE_cm_ids, b->ids);
-	share_add(&to->shares, SHARE_cm_ids, b->ids);
-	share_give(&id->channel->shares, SHARE_cm_ports, b->ports);
-	share_add(&to->shares, SHARE_cm_ports, b->ports);
+	share_give(&from->shares, SHARE_cm_ids, b.ids);
+	share_add(&to->shares, SHARE_cm_ids, b.ids);
+	share_give(&from->shares, SHARE_cm_ports, b.ports);
+	share_add(&to->shares, SHARE_cm_ports, b.ports);
 	id->channel = to;
 	if (id->connection)
 		cm_share_move(id->connection, &to->shares);
+	if (from->woken && TAILQ_EMPTY(&from->events)) {
+		from->woken = false;
+		call->flags |= CM_CHANNEL_QUIET_THERE;
+	}
+	return 0;
 }
 
 int ucm_do_migrate_id(struct ucm_call *call, const struct rdma_ucm_migrate_id *in,
 		      struct rdma_ucm_migrate_resp *out)
 {
-	struct ucm_channel *to = call->channel, *from;
+	struct ucm_channel *to = call->channel;
 	uint64_t ticket = (uint64_t)in->fd << 32 | in->id;
 	struct ucm_id *id = ucm_number_find(&to->service->ids, in->id & (UCM_NUMBERS - 1));
-	struct baggage baggage;
+	int ret;
 
 	if (!id || !id->ticket || id->ticket != ticket)
 		return -ENOENT;
-	from = id->channel;
-	baggage = baggage_of(id);
-	if (from != to && !has_room(to, from, &baggage))
-		return -ENOMEM;
+	ret = id->channel == to ? 0 : move(id, to, call);
+	if (ret)
+		return ret;
 	id->ticket = 0;
-	if (from != to) {
-		move(id, to, &baggage);
-		if (!TAILQ_EMPTY(&to->events))
-			ucm_channel_wake(to);
-	}
-	if (from != to && from->woken && TAILQ_EMPTY(&from->events)) {
-		from->woken = false;
-		call->flags |= CM_CHANNEL_QUIET_THERE;
-	}
 	out->events_reported = id->events_reported;
 	return 0;
 }

@@ -4,6 +4,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <sys/param.h>
 #include "commands.h"
 #include "events.h"
 #include "ids.h"
@@ -44,24 +45,24 @@ static int set_id(struct ucm_id *id, uint32_t name, const uint8_t *value, uint32
 		return -ENOSYS;
 	if (bytes != (small ? sizeof(uint8_t) : sizeof(number)))
 		return -EINVAL;
-	if (!small)
-		memcpy(&number, value, sizeof(number));
+	memcpy(&number, value, bytes); /* a byte is the lowest */
 	switch (name) {
 	case RDMA_OPTION_ID_TOS:
-		id->tos = value[0];
+		id->tos = (uint8_t)number;
 		return 0;
 	case RDMA_OPTION_ID_REUSEADDR:
 		return set_reuseaddr(id, number);
 	case RDMA_OPTION_ID_AFONLY:
 		return set_afonly(id, number);
 	default:
-		return set_timeout(id, value[0]);
+		return set_timeout(id, (uint8_t)number);
 	}
 }
 
 /* Takes the path attributes of a path record (IBTA 15.2.5.16) between the same ends. */
 static int take_record(struct ucm_id *id, const uint8_t record[64])
 {
+	uint8_t mtu = record[54] & 0x3f;
 	uint32_t hop;
 
 	if (memcmp(record + 8, id->at.dgid, 16) != 0 || memcmp(record + 24, id->at.sgid, 16) != 0)
@@ -72,8 +73,8 @@ static int take_record(struct ucm_id *id, const uint8_t record[64])
 	id->path.flow_label = hop >> 8 & 0xfffff;
 	id->path.hop_limit = hop & 0xff ? (uint8_t)hop : UCM_HOP_LIMIT;
 	id->path.traffic_class = record[48];
-	if ((record[54] & 0x3f) && (record[54] & 0x3f) < id->path.mtu)
-		id->path.mtu = record[54] & 0x3f;
+	if (mtu)
+		id->path.mtu = MIN(mtu, id->path.mtu);
 	return 0;
 }
 

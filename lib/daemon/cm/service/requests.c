@@ -156,8 +156,7 @@ void *ucm_request(void *ctx, struct cm_connection *c, const struct cm_path *path
 	ucm_id_step(id, UCM_CONNECT);
 	listener->backlog--;
 	ucm_event_post(id->announced_by);
-	if (m->type == CM_REQ)
-		cm_send_mra(c, s->now, UCM_MRA_TIMEOUT | CM_MRA_IF_REPEATED);
+	cm_send_mra(c, s->now, UCM_MRA_TIMEOUT | CM_MRA_IF_REPEATED); /* to a REQ only */
 	return id;
 }
 
