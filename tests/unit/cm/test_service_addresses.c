@@ -119,29 +119,34 @@ TEST(bind__shared_ports)
 {
 	static const struct {
 		const char *first, *second;
-		bool reuse, afonly;
+		unsigned int reuse; /* of the first: 1, of the second: 2 */
+		bool afonly;
 		int status;
-	} cases[] = {{"0.0.0.0", "0.0.0.0", false, false, -EADDRNOTAVAIL},
-		     {"10.0.0.1", "10.0.0.1", false, false, -EADDRINUSE},
-		     {"10.0.0.1", "10.1.0.1", false, false, 0},
-		     {"10.0.0.1", "0.0.0.0", false, false, -EADDRNOTAVAIL},
-		     {"0.0.0.0", "10.0.0.1", false, false, -EADDRNOTAVAIL},
-		     {"0.0.0.0", "0.0.0.0", true, false, 0},
-		     {"10.0.0.1", "10.0.0.1", true, false, 0},
-		     {"0.0.0.0", "::", false, false, -EADDRNOTAVAIL},
-		     {"0.0.0.0", "::", false, true, 0},
-		     {"::", "0.0.0.0", false, false, -EADDRNOTAVAIL},
-		     {"10.0.0.1", "fd00::1", false, false, 0},
-		     {"gid:fd00::1", "fd00::1", false, false, 0},
-		     {"gid:fd00::1", "gid:fd00::1", false, false, -EADDRINUSE}};
+	} cases[] = {{"0.0.0.0", "0.0.0.0", 0, false, -EADDRNOTAVAIL},
+		     {"10.0.0.1", "10.0.0.1", 0, false, -EADDRINUSE},
+		     {"10.0.0.1", "10.1.0.1", 0, false, 0},
+		     {"10.0.0.1", "0.0.0.0", 0, false, -EADDRNOTAVAIL},
+		     {"0.0.0.0", "10.0.0.1", 0, false, -EADDRNOTAVAIL},
+		     {"0.0.0.0", "0.0.0.0", 1, false, -EADDRNOTAVAIL},
+		     {"0.0.0.0", "0.0.0.0", 2, false, -EADDRNOTAVAIL},
+		     {"0.0.0.0", "0.0.0.0", 3, false, 0},
+		     {"10.0.0.1", "10.0.0.1", 3, false, 0},
+		     {"0.0.0.0", "::", 0, false, -EADDRNOTAVAIL},
+		     {"0.0.0.0", "::", 0, true, 0},
+		     {"::", "0.0.0.0", 0, false, -EADDRNOTAVAIL},
+		     {"10.0.0.1", "fd00::1", 0, false, 0},
+		     {"gid:fd00::1", "fd00::1", 0, false, 0},
+		     {"gid:fd00::1", "gid:fd00::1", 0, false, -EADDRINUSE}};
 
 	ch = open_channel(0);
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint32_t a = fresh(RDMA_PS_TCP), b = fresh(RDMA_PS_TCP), other = fresh(RDMA_PS_UDP);
 		struct rdma_ucm_query_addr_resp addr;
 
-		if (cases[i].reuse)
-			assert_int_equal(reuse(a) | reuse(b), 0);
+		if (cases[i].reuse & 1)
+			assert_int_equal(reuse(a), 0);
+		if (cases[i].reuse & 2)
+			assert_int_equal(reuse(b), 0);
 		if (cases[i].afonly)
 			assert_int_equal(afonly(b, 1), 0);
 		assert_int_equal(bind_ip(&ch, a, cases[i].first, 5000), 0);
@@ -150,8 +155,11 @@ TEST(bind__shared_ports)
 		assert_int_equal(!addr.src_size, cases[i].status != 0);
 		if (strncmp(cases[i].second, "gid", 3) != 0) /* another port space */
 			assert_int_equal(bind_ip(&ch, other, cases[i].second, 5000), 0);
+		/* Who does not share has been compared with all when it was bound. */
+		if (cases[i].afonly)
+			assert_int_equal(afonly(b, 0) | listen_id(&ch, b, 1), 0);
 		/* Only one may listen, if they share all. */
-		if (cases[i].reuse) {
+		if (cases[i].reuse == 3) {
 			assert_int_equal(listen_id(&ch, a, 1),
 					 cases[i].first[0] == '0' ? -EADDRNOTAVAIL : -EADDRINUSE);
 			assert_int_equal(destroy_id(&ch, b, NULL), 0);
@@ -193,7 +201,28 @@ TEST(bind__ephemeral_ports)
 		seen[port] = 1;
 	}
 	assert_int_equal(bind_ip(&ch, fresh(RDMA_PS_TCP), "0.0.0.0", 0), -EADDRNOTAVAIL);
+	/* The last one rests for a while. */
+	assert_int_equal(destroy_id(&ch, id, NULL), 0);
+	assert_int_equal(bind_ip(&ch, fresh(RDMA_PS_TCP), "0.0.0.0", 0), -EADDRNOTAVAIL);
 	assert_int_equal(bind_ip(&ch, fresh(RDMA_PS_UDP), "0.0.0.0", 0), 0);
+}
+
+/* One that does not conflict hides none that does. Each takes from the channel's share. */
+TEST(bind__beside_several)
+{
+	uint32_t first, second, id;
+
+	services_total(SHARE_cm_ports, 4); /* half of them for one channel */
+	ch = open_channel(0);
+	first = fresh(RDMA_PS_TCP);
+	second = fresh(RDMA_PS_TCP);
+	id = fresh(RDMA_PS_TCP);
+	assert_int_equal(bind_ip(&ch, first, "10.0.0.1", 5000), 0);
+	assert_int_equal(bind_ip(&ch, second, "10.1.0.1", 5000), 0);
+	assert_int_equal(bind_ip(&ch, id, "10.0.0.1", 5000), -EADDRINUSE);
+	assert_int_equal(bind_ip(&ch, id, "fd00::1", 5000), -EADDRNOTAVAIL);
+	assert_int_equal(destroy_id(&ch, first, NULL), 0);
+	assert_int_equal(bind_ip(&ch, id, "fd00::1", 5000), 0);
 }
 
 /* A port is shared by that many and no more, since who binds to it is compared with all of them. */
@@ -478,6 +507,7 @@ TEST(resolve__loopback_device)
 /* A program that reads no events gets no more of them. */
 TEST(resolve__too_many_events)
 {
+	struct ib_path_rec_data path = {.flags = 0x2b};
 	uint32_t id;
 
 	services_total(SHARE_cm_events, 6); /* half of them for one channel */
@@ -491,6 +521,9 @@ TEST(resolve__too_many_events)
 	node[0].resolve_result = 0;
 	assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.2", 7174, 10), 0);
 	assert_int_equal(resolve_route(&ch, id), -ENOMEM);
+	assert_int_equal(
+		set_option(&ch, id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, &path, sizeof(path)),
+		-ENOMEM);
 	expect_event(&ch, UCM_EVENT_ADDR_ERROR);
 	assert_int_equal(resolve_route(&ch, id), 0);
 }

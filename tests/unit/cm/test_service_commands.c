@@ -5,6 +5,7 @@
  */
 #include <endian.h>
 #include <sys/mman.h>
+#include "service/numbers.h"
 #include "service_fixture.h"
 
 enum {
@@ -163,8 +164,8 @@ TEST(create__limits)
 	assert_int_equal(create_id(&a, 1, RDMA_PS_TCP, UCM_QPT_RC, &id[3]), -ENOMEM);
 	assert_int_equal(create_id(&b, 1, RDMA_PS_TCP, UCM_QPT_RC, &id[3]), 0);
 	assert_int_equal(id[3], 3);
-	assert_int_equal(destroy_id(&a, id[1], NULL), 0);
 	assert_int_equal(destroy_id(&a, id[0], NULL), 0);
+	assert_int_equal(destroy_id(&a, id[1], NULL), 0);
 	assert_int_equal(create_id(&a, 1, RDMA_PS_TCP, UCM_QPT_RC, &id[3]), 0);
 	assert_int_equal(id[3], 0); /* the lowest */
 }
@@ -186,6 +187,25 @@ TEST(create__numbers_grow_and_end)
 		}
 		assert_int_equal(create_id(&ch, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), -ENOMEM);
 	}
+}
+
+/* A peer's request then waits for its number. */
+TEST(create__no_number_left)
+{
+	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
+	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	struct rdma_ucm_event_resp e;
+	uint32_t id;
+
+	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+	settle();
+	for (uint32_t i = 1; i < UCM_NUMBERS; i++)
+		assert_int_equal(ucm_number_take(&node[1].s->ids, node), i);
+	assert_int_equal(create_id(&l.ch, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), -ENOMEM);
+	assert_int_equal(services_used(&node[1], SHARE_cm_ids), 2);
+	assert_int_equal(get_event(&l.ch, &e), -ENOMEM);
+	ucm_number_free(&node[1].s->ids, 4711);
+	assert_int_equal(expect_event(&l.ch, UCM_EVENT_CONNECT_REQUEST).id, 4711);
 }
 
 /* How librdmacm finds out whether AF_IB is known. */
@@ -344,25 +364,29 @@ TEST(query__gids_of_a_request)
 	assert_int_equal(route.num_paths, 1);
 }
 
-/* A flow label that the program chose, and a scope, in its own address. */
+/* A flow label that the program chose, or one of the ports, and a scope, in its own address. */
 TEST(query__flow_label)
 {
+	static const uint32_t infos[] = {0xf0012345, 0xf0000000}; /* 20 bits are the label */
 	struct channel ch = open_channel(0);
 	union ucm_address a = address_of("fd00::1", 0);
 	struct rdma_ucm_query_route_resp route;
-	uint32_t id;
+	uint32_t id, of_ports;
 
-	a.v6.sin6_flowinfo = htonl(0xf0012345); /* of which 20 bits are the label */
 	a.v6.sin6_scope_id = 5;
-	assert_int_equal(create_id(&ch, 200, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
-	assert_int_equal(bind_any(&ch, id, &a), 0);
-	assert_int_equal(resolve_ip(&ch, id, NULL, "fd00::2", 7174, 1000), 0);
-	expect_event(&ch, UCM_EVENT_ADDR_RESOLVED);
-	assert_int_equal(resolve_route(&ch, id), 0);
-	expect_event(&ch, UCM_EVENT_ROUTE_RESOLVED);
-	assert_int_equal(query_route(&ch, id, &route), 0);
-	assert_int_equal(ntohl(route.ib_route[0].flow_label), 0x12345);
-	assert_int_equal(route.src_addr.sin6_scope_id, 5);
+	for (int i = 0; i < 2; i++) {
+		a.v6.sin6_flowinfo = htonl(infos[i]);
+		assert_int_equal(create_id(&ch, 200, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+		assert_int_equal(bind_any(&ch, id, &a), 0);
+		assert_int_equal(resolve_ip(&ch, id, NULL, "fd00::2", 7174, 1000), 0);
+		expect_event(&ch, UCM_EVENT_ADDR_RESOLVED);
+		assert_int_equal(resolve_route(&ch, id), 0);
+		expect_event(&ch, UCM_EVENT_ROUTE_RESOLVED);
+		assert_int_equal(query_route(&ch, id, &route), 0);
+		of_ports = (ntohs(route.src_addr.sin6_port) * 31u + 7174) & 0xfffff;
+		assert_int_equal(ntohl(route.ib_route[0].flow_label), i ? of_ports : 0x12345);
+		assert_int_equal(route.src_addr.sin6_scope_id, 5);
+	}
 }
 
 static int set_int(struct channel *ch, uint32_t id, uint32_t name, int32_t value)
@@ -399,8 +423,9 @@ TEST(options__of_identifiers)
 	assert_int_equal(bind_ip(&l.ch, id, "0.0.0.0", 0), 0);
 	assert_int_equal(set_int(&l.ch, id, RDMA_OPTION_ID_REUSEADDR, 1), 0);
 	assert_int_equal(set_int(&l.ch, id, RDMA_OPTION_ID_REUSEADDR, 0), -EINVAL);
+	assert_int_equal(set_int(&l.ch, id, RDMA_OPTION_ID_AFONLY, 1), 0);
 	assert_int_equal(set_int(&l.ch, id, 4, 1), -ENOSYS);
-	assert_int_equal(set_option(&l.ch, id, 2, 0, zero, 4), -ENOSYS);
+	assert_int_equal(set_option(&l.ch, id, 2, RDMA_OPTION_IB_PATH, zero, 4), -ENOSYS);
 	assert_int_equal(set_option(&l.ch, id, RDMA_OPTION_IB, 2, zero, 4), -ENOSYS);
 	/* More bytes than there are. */
 	lies.id = id;
@@ -415,6 +440,7 @@ TEST(options__reach_the_queue_pair)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 	struct end c = {.ch = open_channel(0)};
+	struct rdma_ucm_query_route_resp route;
 	struct ib_uverbs_qp_attr attr;
 
 	assert_int_equal(create_id(&c.ch, 200, RDMA_PS_TCP, UCM_QPT_RC, &c.id), 0);
@@ -429,6 +455,8 @@ TEST(options__reach_the_queue_pair)
 	assert_int_equal(attr.ah_attr.grh.traffic_class, 104);
 	assert_int_equal(init_qp_attr(&c.ch, c.id, UCM_QPS_RTS, &attr), 0);
 	assert_int_equal(attr.timeout, 14);
+	assert_int_equal(query_route(&c.ch, c.id, &route), 0);
+	assert_int_equal(route.ib_route[0].packet_life_time, 13);
 }
 
 TEST(options__path)
@@ -456,6 +484,12 @@ TEST(options__path)
 	record[23] = 77; /* to somebody else */
 	assert_int_equal(set_option(&c.ch, c.id, 1, 1, data, sizeof(data)), -EINVAL);
 	record[23] = 2;
+	record[39] = 77; /* from somebody else */
+	assert_int_equal(set_option(&c.ch, c.id, 1, 1, data, sizeof(data)), -EINVAL);
+	record[39] = 1;
+	data[1].flags = 0; /* not the primary path */
+	assert_int_equal(set_option(&c.ch, c.id, 1, 1, data, sizeof(data)), -EINVAL);
+	data[1].flags = 0x2b;
 	assert_int_equal(set_option(&c.ch, c.id, 1, 1, data, sizeof(data)), 0);
 	expect_event(&c.ch, UCM_EVENT_ROUTE_RESOLVED);
 	assert_int_equal(query_route(&c.ch, c.id, &route), 0);

@@ -63,22 +63,33 @@ static void check_request(const struct rdma_ucm_event_resp *e, const char *data,
 	assert_int_equal(e->param.conn.qp_num, 0x111);
 }
 
+/* A request's identifier has the address that was asked, and its peer's. */
+static void check_ends(struct channel *server, uint32_t id, struct end *c,
+		       const union ucm_address *asked)
+{
+	struct rdma_ucm_query_addr_resp its, mine;
+
+	assert_int_equal(query_addr(server, id, RDMA_USER_CM_QUERY_ADDR, &its), 0);
+	assert_int_equal(query_addr(&c->ch, c->id, RDMA_USER_CM_QUERY_ADDR, &mine), 0);
+	assert_int_equal(its.src_size, ucm_address_bytes(asked));
+	assert_int_equal(its.dst_size, mine.src_size);
+	assert_true(ucm_address_same_host((void *)&its.src_addr, asked));
+	assert_true(ucm_address_same_host((void *)&its.dst_addr, (void *)&mine.src_addr));
+}
+
 /* The whole life of a connection between two nodes. */
 static void life(const char *bound, const char *destination, unsigned int room)
 {
 	struct end l = listener(1, RDMA_PS_TCP, bound, 7174);
 	struct end c = caller(0, RDMA_PS_TCP, destination, 7174);
 	union ucm_address a = address_of(destination, 7174);
-	struct rdma_ucm_query_addr_resp addr;
 	struct rdma_ucm_event_resp e;
 	uint32_t id, events;
 
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, "hello"), 0);
 	id = requested(&l, &e);
 	check_request(&e, "hello", room);
-	assert_int_equal(query_addr(&l.ch, id, RDMA_USER_CM_QUERY_ADDR, &addr), 0);
-	assert_int_equal(addr.src_size, ucm_address_bytes(&a));
-	assert_int_equal(addr.dst_size, ucm_address_bytes(&a));
+	check_ends(&l.ch, id, &c, &a);
 	expect_no_event(&c.ch);
 	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, "welcome"), 0);
 	settle();
@@ -211,6 +222,8 @@ TEST(reject__wrong_service)
 /* No room for another connection: the program may try again. */
 TEST(connect__no_room)
 {
+	struct rdma_ucm_connect in = {.conn_param = {.qp_num = 0x112, .valid = 1}};
+	struct ib_uverbs_qp_attr attr;
 	struct end first, second;
 
 	services_start(&(struct cm_service_limits){.protocol.connections = 1});
@@ -219,7 +232,12 @@ TEST(connect__no_room)
 	assert_int_equal(connect_id(&first.ch, first.id, 0x111, ""), 0);
 	assert_int_equal(connect_id(&second.ch, second.id, 0x112, ""), -ENOSPC);
 	close_channel(&first.ch);
-	assert_int_equal(connect_id(&second.ch, second.id, 0x112, ""), 0);
+	/* One that offers nobody to read from it. */
+	in.id = second.id;
+	assert_int_equal(command(&second.ch, RDMA_USER_CM_CMD_CONNECT, &in, sizeof(in), NULL, 0),
+			 0);
+	assert_int_equal(init_qp_attr(&second.ch, second.id, UCM_QPS_INIT, &attr), 0);
+	assert_int_equal(attr.qp_access_flags, UCM_ACCESS_REMOTE_WRITE);
 }
 
 /* Programs may take minutes to answer: the services ask each other for patience. */

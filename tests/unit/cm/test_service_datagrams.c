@@ -2,6 +2,7 @@
 /*
  * UD identifiers: finding out which QP serves, and multicast groups.
  */
+#include "service/numbers.h"
 #include "service_fixture.h"
 
 static struct rdma_ucm_event_resp ud_request(struct end *l, struct end *c, const char *data)
@@ -36,6 +37,7 @@ static void check_established(struct end *c, uint32_t qkey, unsigned int gid_ind
 
 static void check_queue_pair(struct end *c)
 {
+	const struct ucm_id *id = ucm_number_find(&c->ch.node->s->ids, c->id);
 	struct ib_uverbs_qp_attr attr;
 
 	assert_int_equal(init_qp_attr(&c->ch, c->id, UCM_QPS_INIT, &attr), 0);
@@ -43,6 +45,8 @@ static void check_queue_pair(struct end *c)
 	assert_int_equal(attr.qkey, UCM_QKEY);
 	assert_int_equal(attr.port_num, 1);
 	assert_int_equal(attr.rq_psn, 0);
+	assert_int_equal(init_qp_attr(&c->ch, c->id, UCM_QPS_RTR, &attr), 0);
+	assert_int_equal(attr.rq_psn, id->psn);
 }
 
 static void sidr(const char *bound, const char *destination, unsigned int gid_index)
@@ -326,6 +330,8 @@ TEST(join__refused)
 {
 	struct channel ch = open_channel(0), other = open_channel(0);
 	struct end c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
+	union ucm_address group = address_of("239.1.2.3", 0);
+	struct rdma_ucm_join_mcast longer = {.addr_size = sizeof(group.v4) + 1};
 	uint32_t id, tcp, number, events;
 
 	assert_int_equal(create_id(&ch, 1, RDMA_PS_UDP, UCM_QPT_UD, &id), 0);
@@ -335,6 +341,11 @@ TEST(join__refused)
 	assert_int_equal(join_ip(&ch, id, 1, "0.0.0.0", &number), -EINVAL);
 	assert_int_equal(join_ip(&ch, id, 1, "fd00::2", &number), -EINVAL);
 	assert_int_equal(join_flags(&ch, id, 1, "239.1.2.3", 2, &number), -EINVAL);
+	longer.id = id;
+	memcpy(&longer.addr, &group, sizeof(group.v4));
+	assert_int_equal(
+		command(&ch, RDMA_USER_CM_CMD_JOIN_MCAST, &longer, sizeof(longer), &number, 4),
+		-EINVAL);
 	assert_int_equal(create_id(&ch, 1, RDMA_PS_TCP, UCM_QPT_RC, &tcp), 0);
 	assert_int_equal(bind_ip(&ch, tcp, "10.0.0.1", 0), 0);
 	assert_int_equal(join_ip(&ch, tcp, 1, "239.1.2.3", &number), -EINVAL);
@@ -360,6 +371,20 @@ TEST(join__limits)
 	assert_int_equal(join_ip(&ch, id, 3, "239.1.2.5", &number), 0);
 	expect_event(&ch, UCM_EVENT_MULTICAST_JOIN);
 	assert_int_equal(join_ip(&ch, id, 3, "239.1.2.6", &number), -ENOMEM);
+}
+
+/* The same where only numbers are lacking. */
+TEST(join__no_number_left)
+{
+	struct channel ch = open_channel(0);
+	uint32_t id, number;
+
+	assert_int_equal(create_id(&ch, 1, RDMA_PS_UDP, UCM_QPT_UD, &id), 0);
+	assert_int_equal(bind_ip(&ch, id, "10.0.0.1", 0), 0);
+	for (uint32_t i = 0; i < UCM_NUMBERS; i++)
+		assert_int_equal(ucm_number_take(&node[0].s->memberships, node), i);
+	assert_int_equal(join_ip(&ch, id, 1, "239.1.2.3", &number), -ENOMEM);
+	assert_int_equal(services_used(&node[0], SHARE_cm_ids), 1);
 }
 
 /* A membership goes where its identifier goes. */

@@ -3,6 +3,7 @@
  * Listeners and their requests, queues of events, identifiers that move to other channels, and
  * channels that end with all they have.
  */
+#include <stdlib.h>
 #include "service_fixture.h"
 
 static int release(struct channel *ch, uint32_t id, struct cm_channel_ticket *ticket)
@@ -57,12 +58,19 @@ TEST(listen__families)
 	static const struct {
 		const char *bound, *destination;
 		bool only, served;
-	} cases[] = {
-		{"0.0.0.0", "fd00::2", false, false},  {"0.0.0.0", "10.0.0.2", false, true},
-		{"::", "10.0.0.2", false, true},       {"::", "10.0.0.2", true, false},
-		{"::", "fd00::2", true, true},	       {"10.0.0.2", "10.0.0.2", false, true},
-		{"fd00::2", "10.0.0.2", false, false}, {"127.0.0.1", "10.0.0.2", false, true},
-		{"gid:::", "10.0.0.2", false, true},   {"0.0.0.0", "gid:fd00::2", false, false}};
+	} cases[] = {{"0.0.0.0", "fd00::2", false, false},
+		     {"0.0.0.0", "10.0.0.2", false, true},
+		     {"::", "10.0.0.2", false, true},
+		     {"::", "10.0.0.2", true, false},
+		     {"::", "fd00::2", true, true},
+		     {"10.0.0.2", "10.0.0.2", false, true},
+		     {"fd00::2", "10.0.0.2", false, false},
+		     {"127.0.0.1", "10.0.0.2", false, true},
+		     {"gid:::", "10.0.0.2", false, true},
+		     {"0.0.0.0", "gid:fd00::2", false, false},
+		     {"::", "gid:fd00::2", false, false},
+		     {"fe80::2:0", "fd00::2", false, false},
+		     {"gid:fd00:1::2", "gid:fd00::2", false, false}};
 	int32_t one = 1;
 
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -173,30 +181,39 @@ TEST(listen__backlog)
 	assert_int_equal(come, 5);
 }
 
-/* Strangers' requests are bounded by the channel's queue as well. */
-TEST(listen__queue_is_full)
+/* Strangers' requests are bounded by what else the channel may have as well. */
+TEST(listen__channel_is_full)
 {
-	struct end l, c;
+	static const struct {
+		enum share row;
+		int room; /* besides the listener */
+	} rows[] = {{SHARE_cm_events, 3}, {SHARE_cm_ids, 2}};
 
-	services_total(SHARE_cm_events, 6); /* half of them for one channel */
-	l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
-	for (unsigned int i = 0; i < 5; i++) {
-		c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
-		assert_int_equal(connect_id(&c.ch, c.id, 0x111 + i, ""), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		struct end l, c;
+
+		services_start(NULL);
+		services_total(rows[i].row, 6); /* half of them for one channel */
+		l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
+		for (unsigned int k = 0; k < 5; k++) {
+			c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+			assert_int_equal(connect_id(&c.ch, c.id, 0x111 + k, ""), 0);
+		}
+		settle();
+		for (int k = 0; k < rows[i].room; k++)
+			expect_event(&l.ch, UCM_EVENT_CONNECT_REQUEST);
+		expect_no_event(&l.ch);
 	}
-	settle();
-	for (int i = 0; i < 3; i++)
-		expect_event(&l.ch, UCM_EVENT_CONNECT_REQUEST);
-	expect_no_event(&l.ch);
 }
 
 /* A caller that asks on and on. */
-static void ask(unsigned int n, uint16_t port)
+static struct end ask(unsigned int n, uint16_t port)
 {
 	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", port);
 
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111 + n, ""), 0);
 	settle();
+	return c;
 }
 
 static uint64_t unanswered(const struct ucm_channel *ch)
@@ -208,11 +225,11 @@ static uint64_t unanswered(const struct ucm_channel *ch)
  * others; what moves to another channel counts there. */
 TEST(listen__nobody_answers)
 {
-	struct end bad, good;
+	struct end bad, good, c;
 	struct channel third;
 	struct rdma_ucm_event_resp e, last;
 	const struct ucm_channel *inside, *other;
-	uint32_t events, id = 0;
+	uint32_t events, other_id, id = 0;
 
 	services_total(SHARE_cm_requests, 8); /* of which two are reserved for other users */
 	bad = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
@@ -225,10 +242,11 @@ TEST(listen__nobody_answers)
 			id = expect_event(&bad.ch, UCM_EVENT_CONNECT_REQUEST).id;
 	}
 	assert_int_equal(unanswered(inside), 4);
+	assert_int_equal(share_held(&inside->shares, SHARE_cm_ids), 1 + 4);
 	ask(20, 7175);
 	ask(21, 7175);
 	ask(22, 7175);
-	expect_event(&good.ch, UCM_EVENT_CONNECT_REQUEST);
+	other_id = expect_event(&good.ch, UCM_EVENT_CONNECT_REQUEST).id;
 	expect_event(&good.ch, UCM_EVENT_CONNECT_REQUEST);
 	e = expect_event(&good.ch, UCM_EVENT_CONNECT_REQUEST);
 	ask(23, 7175);
@@ -242,13 +260,22 @@ TEST(listen__nobody_answers)
 	third = open_channel(1);
 	assert_int_equal(migrate(&bad.ch, &third, id, &events), 0);
 	assert_int_equal(unanswered(inside), 3);
+	assert_int_equal(migrate(&good.ch, &third, other_id, &events), 0);
+	assert_int_equal(migrate(&bad.ch, &third, bad.id, &events), -ENOMEM);
+	assert_int_equal(reject_id(&third, other_id, 0, ""), 0);
 	assert_int_equal(migrate(&bad.ch, &third, bad.id, &events), 0);
 	assert_int_equal(unanswered(inside), 0);
 	inside = LIST_FIRST(&node[1].s->channels);
 	assert_int_equal(unanswered(inside), 4);
 	assert_int_equal(migrate(&good.ch, &third, last.id, &events), -ENOMEM);
 	assert_int_equal(migrate(&good.ch, &third, e.id, &events), 0); /* it is answered */
+	assert_int_equal(unanswered(other), 2);
+	c = ask(24, 7175); /* and takes it back before anybody reads it */
 	assert_int_equal(unanswered(other), 3);
+	close_channel(&c.ch);
+	settle();
+	assert_int_equal(unanswered(other), 2);
+	assert_int_equal(migrate(&good.ch, &third, good.id, &events), 0);
 	assert_int_equal(reject_id(&third, id, 0, ""), 0);
 	assert_int_equal(unanswered(inside), 3);
 	assert_int_equal(destroy_id(&third, bad.id, &events), 0);
@@ -262,22 +289,22 @@ TEST(listen__flood)
 	struct cm_ip_addressing ip = {.version = 4, .source_port = 7};
 	struct cm_message m = {.type = CM_REQ, .private_bytes = 92};
 	struct cm_path path = {.gid_index = GID_V4, .hop_limit = 64};
+	struct rdma_ucm_query_route_resp route;
 	uint8_t mad[CM_MAD_BYTES];
+	uint32_t id;
 
 	gid_of(2, 0, GID_V4, path.sgid);
 	gid_of(1, 0, GID_V4, path.dgid);
 	memcpy(ip.destination, path.sgid, 16);
 	memcpy(ip.source, path.dgid, 16);
 	cm_ip_build(&ip, m.private_data);
-	m.req = (struct cm_req){.service_id = (uint64_t)RDMA_PS_TCP << 16 | 7174,
-				.guid = 77,
-				.mtu = 3,
-				.pkey = 0xffff,
-				.local_timeout = 20,
-				.remote_timeout = 20};
+	m.req = (struct cm_req){
+		.guid = 77, .mtu = 3, .pkey = 0xffff, .local_timeout = 20, .remote_timeout = 20};
 	memcpy(m.req.path.local_gid, path.dgid, 16);
 	memcpy(m.req.path.remote_gid, path.sgid, 16);
 	for (uint32_t i = 0; i < 10000; i++) {
+		/* For another service first. */
+		m.req.service_id = (uint64_t)(i == 0) << 32 | RDMA_PS_TCP << 16 | 7174;
 		m.local_id = 1000 + i;
 		m.req.qpn = 100 + i;
 		cm_mad_build(&m, mad);
@@ -285,7 +312,13 @@ TEST(listen__flood)
 	}
 	turn(&node[1]);
 	assert_int_equal(cm_service_ids(node[1].s, NULL, 0), 1 + UCM_BACKLOG / 2);
-	assert_int_equal(cm_service_counters(node[1].s)->dropped_source, 10000 - UCM_BACKLOG / 2);
+	assert_int_equal(cm_service_counters(node[1].s)->dropped_source, 9999 - UCM_BACKLOG / 2);
+	assert_int_equal(cm_service_counters(node[1].s)->rejected, 1);
+	/* It knows no time in which ACKs come. */
+	id = expect_event(&l.ch, UCM_EVENT_CONNECT_REQUEST).id;
+	assert_int_equal(query_route(&l.ch, id, &route), 0);
+	assert_int_equal(route.ib_route[0].packet_life_time, 0);
+	assert_int_equal(destroy_id(&l.ch, id, NULL), 0);
 	assert_int_equal(destroy_id(&l.ch, l.id, NULL), 0);
 	assert_int_equal(cm_service_ids(node[1].s, NULL, 0), 0);
 	assert_false(readable(&l.ch));
@@ -393,6 +426,7 @@ TEST(migrate__with_events)
 	assert_int_equal(migrate(&a, &b, id, &events), 0);
 	assert_int_equal(events, 1);
 	assert_int_equal(services_used(&node[0], SHARE_cm_events), 1);
+	assert_int_equal(services_used(&node[0], SHARE_cm_ports), 1);
 	assert_int_equal(b.flags, CM_CHANNEL_QUIET_THERE);
 	take_byte(&a);
 	expect_no_event(&a);
@@ -406,19 +440,24 @@ TEST(migrate__with_events)
 TEST(migrate__others_stay)
 {
 	struct channel a = open_channel(0), b = open_channel(0);
-	uint32_t id, other, events;
+	uint32_t id, other, third, events;
 
 	assert_int_equal(create_id(&a, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
 	assert_int_equal(create_id(&a, 2, RDMA_PS_TCP, UCM_QPT_RC, &other), 0);
+	assert_int_equal(create_id(&a, 3, RDMA_PS_TCP, UCM_QPT_RC, &third), 0);
 	assert_int_equal(resolve_ip(&a, id, NULL, "10.0.0.2", 1, 1000), 0);
 	assert_int_equal(resolve_ip(&a, other, NULL, "10.0.0.2", 1, 1000), 0);
+	assert_int_equal(resolve_ip(&a, third, NULL, "10.0.0.2", 1, 1000), 0);
 	assert_int_equal(resolve_route(&a, id), 0);
+	/* To itself: nothing changes. */
+	assert_int_equal(migrate(&a, &a, other, &events), 0);
 	assert_int_equal(migrate(&a, &b, id, &events), 0);
 	assert_int_equal(b.flags, 0);
 	assert_int_equal(expect_event(&b, UCM_EVENT_ADDR_RESOLVED).uid, 1);
 	assert_int_equal(expect_event(&b, UCM_EVENT_ROUTE_RESOLVED).uid, 1);
 	expect_no_event(&b);
 	assert_int_equal(expect_event(&a, UCM_EVENT_ADDR_RESOLVED).uid, 2);
+	assert_int_equal(expect_event(&a, UCM_EVENT_ADDR_RESOLVED).uid, 3);
 	expect_no_event(&a);
 }
 
@@ -448,18 +487,19 @@ TEST(migrate__tickets)
 
 	assert_int_equal(create_id(&a, 1, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
 	assert_int_equal(take(&b, id, &events), -ENOENT);
+	srand(1);
 	assert_int_equal(release(&a, id, &first), 0);
 	assert_int_equal(take(&b, first.ticket ^ 0x10000, &events), -ENOENT);
 	assert_int_equal(take(&b, first.ticket ^ 1, &events), -ENOENT);
+	srand(1); /* that would be guessed */
 	assert_int_equal(release(&a, id, &second), 0);
 	assert_int_not_equal(first.ticket, second.ticket);
 	assert_int_equal(take(&b, first.ticket, &events), -ENOENT);
 	assert_int_equal(take(&b, second.ticket, &events), 0);
+	assert_int_equal(b.flags, 0);
+	assert_false(readable(&b));
 	assert_int_equal(take(&b, second.ticket, &events), -ENOENT);
 	assert_int_equal(destroy_id(&a, id, NULL), -EINVAL);
-	/* To itself: nothing changes. */
-	assert_int_equal(release(&b, id, &first), 0);
-	assert_int_equal(take(&b, first.ticket, &events), 0);
 	/* It ends with its identifier. */
 	assert_int_equal(release(&b, id, &first), 0);
 	assert_int_equal(destroy_id(&b, id, NULL), 0);
