@@ -71,6 +71,8 @@ done
 expect 0 '192.168.77.1/24' --socket "$socket" status
 expect 0 ', crc ' --socket "$socket" status
 expect 0 '  none  ' --socket "$socket" status # the ICRC of no frame between the two
+expect 0 'engine  node  from the port' --socket "$socket" status
+expect 0 "engine  port's node  node  distance" --socket "$socket" topology
 expect 0 '1 queue pairs' --socket "$socket" qp # the connection manager's
 expect 0 'RTS' --socket "$socket" qp --state rts
 expect 0 'none' --socket "$socket" qp --state ERR

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/ipc.h>
+#include <sys/shm.h>
 #include "../made_up_nodes.h"
 #include "hca_test.h"
 #include "raw_client.h"
@@ -466,11 +468,14 @@ TEST(mr__bounds_and_rights)
 	close(r.fd);
 }
 
-/* A client that dies leaves nothing behind, and another works on through it. */
+enum { SEGMENT_BYTES = 20480 };
+
 /* The doorbell page and what is registered go to the node of the engine that serves the client. */
 TEST(memory__lies_near_the_engine)
 {
-	bool page = false, piece = false;
+	bool page = false, piece = false, segment = false;
+	struct control_segment in = {0};
+	struct control_number out;
 	struct raw r;
 
 	fixture_stop(&f);
@@ -479,17 +484,24 @@ TEST(memory__lies_near_the_engine)
 	fixture_start(&f, NULL, true);
 	made_up.binds = 0; /* the tables' */
 	raw_set_up(&r, f.path);
+	in.id = (uint32_t)shmget(IPC_PRIVATE, SEGMENT_BYTES, 0600);
+	assert_int_equal(
+		raw_call(r.fd, CONTROL_ADD_SEGMENT, &in, sizeof(in), NULL, 0, &out, sizeof(out)),
+		0);
+	assert_int_equal(shmctl((int)in.id, IPC_RMID, NULL), 0);
 	for (unsigned int i = 0; i < made_up.binds; i++) {
 		assert_int_equal(made_up.bind[i].node, 2);
 		page = page || made_up.bind[i].bytes == sizeof(struct client_page);
 		piece = piece || made_up.bind[i].bytes == RAW_PIECE_BYTES;
+		segment = segment || made_up.bind[i].bytes == SEGMENT_BYTES;
 	}
-	assert_true(page && piece);
+	assert_true(page && piece && segment);
 	close(r.fd);
 	fixture_node = NODE_ANY;
 	made_up_nodes(false);
 }
 
+/* A client that dies leaves nothing behind, and another works on through it. */
 TEST(end__gives_everything_back)
 {
 	struct raw stays, goes;

@@ -11,6 +11,8 @@
 #include <rte_eal.h>
 #include <rte_mempool.h>
 #include "../made_up_nodes.h"
+#include "device.h"
+#include "node_view.h"
 #include "placement.h"
 #include "pools.h"
 
@@ -184,6 +186,39 @@ TEST(buffers__lie_on_the_nodes_of_the_engines)
 	assert_int_equal(made_up.preferred, NODE_ANY);
 	pools_free(&pools);
 	assert_null(rte_mempool_lookup("packets_3"));
+}
+
+static void assert_numbers(const json_t *array, const int expected[2])
+{
+	assert_int_equal(json_array_size(array), 2);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(json_integer_value(json_array_get(array, i)), expected[i]);
+}
+
+/* What `softhca status` and `softhca topology` say of a port on node 1 whose engines are on nodes 0
+ * and 3. */
+TEST(views__tell_node_and_distance)
+{
+	static const int nodes[] = {0, 3}, distances[] = {21, 42};
+	struct hca_section s = {.name = "far", .engines = 2, .port_node = 1, .engine_node = {0, 3}};
+	struct device d = {.section = &s};
+	json_t *view = json_object(), *engines;
+
+	node_put(view, &s);
+	assert_numbers(json_object_get(view, "engine_nodes"), nodes);
+	assert_numbers(json_object_get(view, "distances"), distances);
+	engines_put(view, &d, 1);
+	engines = json_object_get(view, "engines");
+	assert_int_equal(json_object_size(engines), 2);
+	for (unsigned e = 0; e < 2; e++) {
+		json_t *it = json_object_get(engines, e ? "far/1" : "far/0");
+
+		assert_int_equal(json_integer_value(json_object_get(it, "port_node")), 1);
+		assert_int_equal(json_integer_value(json_object_get(it, "node")), nodes[e]);
+		assert_int_equal(json_integer_value(json_object_get(it, "distance")), distances[e]);
+		assert_int_equal(json_array_size(json_object_get(it, "cpus")), STAGE_COUNT);
+	}
+	json_decref(view);
 }
 
 static int group_setup(void **state)
