@@ -134,7 +134,7 @@ static void user_path(const struct cm_path *path, struct ib_user_path_rec *out)
 /* IPv4 and IPv6 only: AF_IB addresses do not fit. */
 static void copy_ip(struct sockaddr_in6 *to, const union ucm_address *from)
 {
-	memcpy(to, from, from->family == AF_INET ? sizeof(from->v4) : sizeof(from->v6));
+	memcpy(to, from, sizeof(*to));
 }
 
 int ucm_do_query_route(struct ucm_call *call, const struct rdma_ucm_query *in,
@@ -205,13 +205,12 @@ static void query_gid(const struct ucm_id *id, struct rdma_ucm_query_addr_resp *
 	query_one_gid(id, &id->destination, id->at.dgid, &out->dst_addr);
 }
 
-/* A path record as subnet administration has it (IBTA 15.2.5.16), big-endian words. */
+/* A path record as subnet administration has it (IBTA 15.2.5.16), big-endian words, in zeroes. */
 static void sa_path(const struct cm_path *path, uint8_t out[64])
 {
 	uint32_t hop = htonl(path->flow_label << 8 | path->hop_limit);
 	uint16_t pkey = htons(UCM_PKEY);
 
-	memset(out, 0, 64);
 	memcpy(out + 8, path->dgid, 16);
 	memcpy(out + 24, path->sgid, 16);
 	memcpy(out + 44, &hop, 4);

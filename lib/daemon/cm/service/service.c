@@ -66,7 +66,7 @@ struct cm_service *cm_service_create(const struct cm_device *devices, unsigned i
 	LIST_INIT(&s->channels);
 	TAILQ_INIT(&s->resolving);
 	s->resolve_due = UINT64_MAX;
-	s->devices = calloc(count ? count : 1, sizeof(*devices));
+	s->devices = calloc(count + 1, sizeof(*devices));
 	s->sum = calloc(1, sizeof(*s->sum));
 	s->ports = calloc(UCM_SPACES * UCM_PORTS, sizeof(*s->ports));
 	if (!s->devices || !s->sum || !s->ports || !s->shares)
