@@ -5,6 +5,7 @@
  */
 #include <endian.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include "service/numbers.h"
 #include "service_fixture.h"
 
@@ -325,11 +326,16 @@ TEST(query__path)
 	assert_memory_equal(record + 24, sgid, 16);
 	assert_int_equal(record[47], 64);
 	assert_int_equal(record[49], 0x80);
+	assert_int_equal(record[50] << 8 | record[51], 0xffff);
 	assert_int_equal(record[54], 0x83);
 	assert_int_equal(record[55], 0x90);
 	assert_int_equal(record[56], 0x90);
-	assert_int_equal(command(&c.ch, RDMA_USER_CM_CMD_QUERY, &in, sizeof(in), &path, 8), 0);
-	assert_int_equal(c.ch.bytes, 8);
+	/* All of it, or none. */
+	for (unsigned int room = 8; room <= 80; room += room == 8 ? 71 : 1) {
+		assert_int_equal(
+			command(&c.ch, RDMA_USER_CM_CMD_QUERY, &in, sizeof(in), &path, room), 0);
+		assert_int_equal(c.ch.bytes, room < 80 ? 8 : 80);
+	}
 	assert_int_equal(command(&c.ch, RDMA_USER_CM_CMD_QUERY, &in, sizeof(in), &path, 7),
 			 -ENOSPC);
 	/* Where there is no route yet, whatever the room. */
@@ -478,6 +484,8 @@ TEST(options__path)
 	assert_int_equal(set_byte(&c.ch, c.id, RDMA_OPTION_ID_ACK_TIMEOUT, 0), 0);
 	assert_int_equal(resolve_ip(&c.ch, c.id, NULL, "10.0.0.2", 7174, 1000), 0);
 	expect_event(&c.ch, UCM_EVENT_ADDR_RESOLVED);
+	assert_int_equal(query_route(&c.ch, c.id, &route), 0);
+	assert_memory_equal(route.ib_route[0].dgid, record + 8, 16);
 	assert_int_equal(set_option(&c.ch, c.id, 1, 1, data, sizeof(data) - 1), -EINVAL);
 	assert_int_equal(set_option(&c.ch, c.id, 1, 1, data, sizeof(data[0])), -EINVAL);
 	assert_int_equal(set_option(&c.ch, c.id, 1, 1, data, 0), -EINVAL);
@@ -574,13 +582,33 @@ TEST(services__leave_no_descriptor)
 	unsigned int before = service_descriptors();
 	struct cm_service *s = cm_service_create(NULL, 0, NULL);
 	int file = memfd_create("no socket", 0);
+	struct rlimit room;
 
 	assert_non_null(s);
+	getrlimit(RLIMIT_NOFILE, &room);
+	setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, room.rlim_max});
+	assert_null(cm_service_create(NULL, 0, NULL));
+	assert_int_equal(errno, EMFILE);
+	setrlimit(RLIMIT_NOFILE, &room);
 	assert_int_equal(cm_service_adopt(s, file), -ENOMEM);
 	close(file);
 	assert_int_equal(service_descriptors(), before + 1);
 	cm_service_destroy(s);
 	assert_int_equal(service_descriptors(), before);
+}
+
+/* The daemon's, of which the service is one holder. */
+TEST(services__shares_of_others)
+{
+	struct shares *shares = shares_create(geteuid());
+	struct cm_service *s =
+		cm_service_create(NULL, 0, &(struct cm_service_limits){.shares = shares});
+
+	assert_non_null(s);
+	assert_ptr_equal(s->shares, shares);
+	cm_service_destroy(s);
+	assert_int_equal(shares_total(shares, SHARE_cm_ids, 0), UCM_NUMBERS);
+	shares_destroy(shares);
 }
 
 /* An accept with too much data fails, and the peer is rejected. */

@@ -181,18 +181,21 @@ TEST(listen__backlog)
 	assert_int_equal(come, 5);
 }
 
-/* Strangers' requests are bounded by what else the channel may have as well. */
+/* Strangers' requests are bounded by what else the channel may have, and by the service's limit. */
 TEST(listen__channel_is_full)
 {
 	static const struct {
 		enum share row;
 		int room; /* besides the listener */
-	} rows[] = {{SHARE_cm_events, 3}, {SHARE_cm_ids, 2}};
+		struct cm_service_limits limits;
+	} rows[] = {{SHARE_cm_events, 3, {.shares = NULL}},
+		    {SHARE_cm_ids, 2, {.shares = NULL}},
+		    {SHARE_cm_events, 1, {.protocol.unanswered = 1}}};
 
-	for (unsigned int i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct end l, c;
 
-		services_start(NULL);
+		services_start(&rows[i].limits);
 		services_total(rows[i].row, 6); /* half of them for one channel */
 		l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 		for (unsigned int k = 0; k < 5; k++) {
