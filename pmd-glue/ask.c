@@ -48,6 +48,7 @@ void control_send(struct port *port, struct rte_mbuf *m)
 	rte_pktmbuf_free(m);
 }
 
+/* To everybody; an announcement (RFC 5227 3) if ip is the source's own. */
 static void ask_arp(struct port *port, const uint8_t ip[16], const struct port_address *source)
 {
 	static const uint8_t everybody[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
@@ -102,6 +103,37 @@ void ask_for(struct port *port, const uint8_t ip[16])
 		ask_nd(port, ip, source);
 	else
 		ask_arp(port, ip, source);
+}
+
+/* RFC 4861 7.2.6 */
+static void advertise(struct port *port, const uint8_t ip[16])
+{
+	static const uint8_t all_nodes[16] = {0xff, 0x02, [15] = 1};
+	uint8_t mac[6];
+	struct nd_frame *nd;
+	void *l3;
+	struct rte_mbuf *m;
+
+	multicast_mac(all_nodes, mac);
+	m = control_frame(port, mac, RTE_ETHER_TYPE_IPV6, sizeof(*nd), &l3);
+	if (!m)
+		return;
+	nd = l3;
+	nd->icmp.type = ND_ADVERTISEMENT;
+	nd->icmp.flags = ND_OVERRIDE;
+	memcpy(nd->target, ip, 16);
+	nd->option_type = ND_OPTION_TARGET_MAC;
+	nd_finish(nd, ip, all_nodes, port->mac);
+	control_send(port, m);
+}
+
+void announce(struct port *port, const struct port_address *own)
+{
+	control_count(port, PORT_COUNTER_announced);
+	if (own->v6)
+		advertise(port, own->ip);
+	else
+		ask_arp(port, own->ip, own);
 }
 
 void learn(struct port *port, const uint8_t ip[16], const uint8_t mac[6], bool create)

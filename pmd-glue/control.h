@@ -47,6 +47,9 @@ struct rte_mbuf *control_frame(struct port *port, const uint8_t dst_mac[6], uint
 /* Passes a frame to the data path for sending; takes ownership. */
 void control_send(struct port *port, struct rte_mbuf *m);
 
+/* Tells neighbours that the address is at our MAC address. May be lost. */
+void announce(struct port *port, const struct port_address *own);
+
 /* Records ip's MAC if it is sane; create: even if unsolicited. */
 void learn(struct port *port, const uint8_t ip[16], const uint8_t mac[6], bool create);
 

@@ -143,6 +143,7 @@ static void make_filter(struct port *port)
 	struct port_filter *f = &port->filter;
 	uint8_t padded[8] = {0};
 
+	f->n_v4 = f->n_v6 = 0;
 	memcpy(padded, port->mac, 6);
 	f->mac = load_mac(padded);
 	f->vlan_be = rte_cpu_to_be_16(port->config.vlan);
@@ -202,6 +203,40 @@ static void list_own_addresses(struct port *port)
 	for (unsigned int i = 0; i < port->config.n_addresses; i++) {
 		if (memcmp(port->config.address[i].ip, port->own[0].ip, 16) != 0)
 			port->own[port->n_own++] = port->config.address[i];
+	}
+}
+
+bool port_moves(const struct port *port, const struct port_address *address, unsigned int n)
+{
+	return n != port->config.n_addresses ||
+	       memcmp(port->config.address, address, n * sizeof(*address)) != 0;
+}
+
+static bool was_own(const struct port_address *before, unsigned int n, const uint8_t ip[16])
+{
+	for (unsigned int i = 0; i < n; i++) {
+		if (memcmp(before[i].ip, ip, 16) == 0)
+			return true;
+	}
+	return false;
+}
+
+void port_move(struct port *port, const struct port_address *address, unsigned int n)
+{
+	const unsigned int n_before = port->n_own;
+	struct port_address before[PORT_OWN_MAX];
+
+	memcpy(before, port->own, sizeof(before));
+	memcpy(port->config.address, address, n * sizeof(*address));
+	port->config.n_addresses = n;
+	list_own_addresses(port);
+	make_filter(port);
+	kernel_refresh(port);
+	if (port->driver->update_groups)
+		port->driver->update_groups(port);
+	for (unsigned int i = 0; i < port->n_own; i++) {
+		if (!port->kernel_has[i] && !was_own(before, n_before, port->own[i].ip))
+			announce(port, &port->own[i]);
 	}
 }
 

@@ -35,7 +35,7 @@ struct impairment;
 struct capture_file;
 struct ring_wire;
 
-/* What classification compares a frame with. Writer: create. */
+/* What classification compares a frame with. Writer: create; port_move() while no lcore polls. */
 struct port_filter {
 	uint64_t mac;	  /* own MAC as the low 48 bits of a little-endian load */
 	uint16_t vlan_be; /* VLAN id in network order, 0: untagged */
@@ -80,7 +80,7 @@ struct port_driver {
 struct port {
 	struct link_port link; /* control, only while the data path is away. Must be first */
 	const struct port_driver *driver; /* create */
-	struct port_filter filter;	  /* create */
+	struct port_filter filter;	  /* see there */
 	bool link_up;			  /* control, atomic; the data path reads it */
 	bool listens;			  /* control, atomic: to some multicast group */
 	bool wire_returns;		  /* create; the wire returns frames to their sender */

@@ -161,14 +161,21 @@ static int write_link_layer(struct device *v, struct text *out, unsigned int i)
 
 /* ---- addresses ---- */
 
+/* The files are made once, but addresses change: one for each that there may be. */
 static unsigned int count_gids(struct device *v)
 {
-	return v->hca->config.gid_count;
+	return PORT_OWN_MAX;
+}
+
+static bool has_gid(const struct device *v, unsigned int i)
+{
+	return i < v->hca->config.gid_count;
 }
 
 static int write_gid(struct device *v, struct text *out, unsigned int i)
 {
-	const uint8_t *g = v->hca->config.gids[i].src_ip;
+	static const uint8_t none[16];
+	const uint8_t *g = has_gid(v, i) ? v->hca->config.gids[i].src_ip : none;
 
 	return put_text(out,
 			"%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x\n",
@@ -178,7 +185,7 @@ static int write_gid(struct device *v, struct text *out, unsigned int i)
 
 static int write_gid_type(struct device *v, struct text *out, unsigned int i)
 {
-	return put_text(out, "RoCE v2\n");
+	return has_gid(v, i) ? put_text(out, "RoCE v2\n") : -ENOENT;
 }
 
 /* The kernel's interface, if there is one. Programs require some name. */
@@ -187,6 +194,8 @@ static int write_gid_interface(struct device *v, struct text *out, unsigned int 
 	const struct port_config *p = &v->section->port;
 	bool kernel = p->type == PORT_AF_PACKET || p->type == PORT_AF_XDP || p->type == PORT_TAP;
 
+	if (!has_gid(v, i))
+		return -ENOENT;
 	return put_text(out, "%s\n", kernel ? p->device : v->section->name);
 }
 
@@ -325,9 +334,15 @@ static const struct attribute attributes[] = {
 	{.name = "ports/1/sm_sl", .write = write_number},
 	/* communication management, IP-based GIDs */
 	{.name = "ports/1/cap_mask", .write = write_hex, .number = 1u << 16 | 1u << 26},
-	{.name = "ports/1/gids", .write = write_gid, .count = count_gids},
-	{.name = "ports/1/gid_attrs/types", .write = write_gid_type, .count = count_gids},
-	{.name = "ports/1/gid_attrs/ndevs", .write = write_gid_interface, .count = count_gids},
+	{.name = "ports/1/gids", .live = true, .write = write_gid, .count = count_gids},
+	{.name = "ports/1/gid_attrs/types",
+	 .live = true,
+	 .write = write_gid_type,
+	 .count = count_gids},
+	{.name = "ports/1/gid_attrs/ndevs",
+	 .live = true,
+	 .write = write_gid_interface,
+	 .count = count_gids},
 	{.name = "ports/1/pkeys", .write = write_pkey, .count = count_one},
 	{.name = "ports/1/counters",
 	 .live = true,

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/shares.h"
 #include "change.h"
+#include "cm-thread/cm_thread.h"
 #include "control/control.h"
 #include "daemon.h"
 #include "notify.h"
@@ -16,6 +17,16 @@
 static const char no_memory[] = "not applied to all queues: out of memory";
 
 enum { STATUS_BYTES = CONFIG_ERROR_BYTES + 64 };
+
+/* Moves to other addresses, before anything else of them is applied. */
+static void move(struct daemon *d, unsigned i)
+{
+	if (!device_moves(&d->devices[i]))
+		return;
+	device_move(&d->devices[i]);
+	control_gids_changed(d->control, i);
+	cm_thread_moved(d->cm);
+}
 
 /* Applies the running configuration, all that can change of it: most of it is as before. 0; -ENOMEM:
  * not all of it, which is logged; the next change tries again. */
@@ -30,7 +41,10 @@ static int apply(struct daemon *d)
 	shares_set_total(d->shares, SHARE_connections, 0, c->connections);
 	control_set_hello_timeout(d->control, c->hello_timeout_s * 1000);
 	for (unsigned i = 0; i < d->device_count; i++) {
-		int ret = device_change(&d->devices[i]);
+		int ret;
+
+		move(d, i);
+		ret = device_change(&d->devices[i]);
 
 		if (!ret)
 			continue;

@@ -28,7 +28,12 @@ int device_create(struct device *v, const struct hca_section *section, const str
 		  struct lcores *lcores);
 void device_destroy(struct device *v);
 
-/* Its section has changed: applies what a running daemon can. 0, -ENOMEM. */
+/* Does its section have other addresses than its port? Then moves there, and tells neighbours; the lcores
+ * pause for it. device_change() has to follow: its own addresses are admitted peers. */
+bool device_moves(const struct device *v);
+void device_move(struct device *v);
+
+/* Its section has changed: applies what else a running daemon can. 0, -ENOMEM. */
 int device_change(struct device *v);
 
 /* Records the state of the link: only later changes are events. To be called when all devices exist

@@ -78,14 +78,18 @@ int lcores_create(struct lcores *l, const struct config_cpus *cpus, const struct
 	return ret;
 }
 
+static int launch(struct lcore_loop *loop)
+{
+	__atomic_store_n(&loop->handed, LOOP_READY, __ATOMIC_RELEASE);
+	return rte_eal_remote_launch(lcore_loop_run, loop, loop->lcore);
+}
+
 int lcores_launch(struct lcores *l)
 {
 	for (unsigned i = 0; i < l->count; i++) {
 		struct lcore_loop *loop = &l->loops[i];
-		int ret;
+		int ret = launch(loop);
 
-		__atomic_store_n(&loop->handed, LOOP_READY, __ATOMIC_RELEASE);
-		ret = rte_eal_remote_launch(lcore_loop_run, loop, loop->lcore);
 		if (ret) {
 			LOG(ERR, "CPU %u: cannot start the lcore: %s", loop->cpu, strerror(-ret));
 			return ret;
@@ -103,7 +107,16 @@ static void wake_all(struct lcores *l)
 		lcore_loop_wake(&l->loops[i]);
 }
 
-void lcores_stop(struct lcores *l)
+void lcores_destroy(struct lcores *l)
+{
+	for (unsigned i = 0; i < l->count; i++)
+		lcore_loop_close(&l->loops[i]);
+	free(l->loops);
+	rte_free(l->rcu);
+	*l = (struct lcores){.count = 0};
+}
+
+void lcores_pause(struct lcores *l)
 {
 	__atomic_store_n(&l->stop, 1, __ATOMIC_SEQ_CST);
 	wake_all(l);
@@ -112,16 +125,19 @@ void lcores_stop(struct lcores *l)
 		if (__atomic_load_n(&l->loops[i].handed, __ATOMIC_ACQUIRE) != LOOP_ENDED)
 			LOG(ERR, "CPU %u: the lcore did not return", l->loops[i].cpu);
 	}
+}
+
+void lcores_stop(struct lcores *l)
+{
+	lcores_pause(l);
 	l->running = 0;
 }
 
-void lcores_destroy(struct lcores *l)
+void lcores_resume(struct lcores *l)
 {
-	for (unsigned i = 0; i < l->count; i++)
-		lcore_loop_close(&l->loops[i]);
-	free(l->loops);
-	rte_free(l->rcu);
-	*l = (struct lcores){.count = 0};
+	__atomic_store_n(&l->stop, 0, __ATOMIC_SEQ_CST);
+	for (unsigned i = 0; i < l->running; i++)
+		launch(&l->loops[i]); /* it waits to be */
 }
 
 static void wait_quiescent(struct lcores *l)

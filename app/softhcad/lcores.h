@@ -31,6 +31,11 @@ void lcores_set_idle(struct lcores *l, const struct daemon_config *c);
 /* Launches the loops, which must have their stages. 0 or -errno, logged. */
 int lcores_launch(struct lcores *l);
 
+/* Holds the loops between two rounds until lcores_resume(), for a change that no stage may see half
+ * done; takes about a round. Frames, doorbells and timers wait. */
+void lcores_pause(struct lcores *l);
+void lcores_resume(struct lcores *l);
+
 /* Ends the loops and waits for them. */
 void lcores_stop(struct lcores *l);
 

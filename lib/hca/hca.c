@@ -227,6 +227,14 @@ static void engine_change_settings(struct engine *e, const struct hca_config *c)
 #undef RUNTIME
 }
 
+void hca_move(struct hca *h, const struct wire_path *gids, unsigned count)
+{
+	memcpy(h->config.gids, gids, count * sizeof(*gids));
+	h->config.gid_count = count;
+	for (unsigned i = 0; i < h->config.engines; i++)
+		h->engines[i].gid_count = count;
+}
+
 void hca_change_settings(struct hca *h, const struct engine_settings *s)
 {
 	h->config.settings = *s;

@@ -5,6 +5,8 @@
 # `softhca set` changes one setting, if it may; whoever may connect may look.
 . "$(dirname "$0")/lib.sh"
 need_command python3
+need_command ibv_asyncwatch
+need_command rping
 
 start manager "$(dirname "$0")/watchdog/manager" "$SCRATCH/notify"
 wait_for 10 test -S "$SCRATCH/notify"
@@ -95,6 +97,35 @@ check 'with its value' grep -q 'daemon.poll  *busy' "$SCRATCH/set.log"
 check 'the file counts again' set_ daemon.log_level notice
 reload
 check 'after a reload' says 'reload: daemon.poll: busy -> adaptive, applied'
+
+# Other addresses, while programs use the HCA: connections at one that stays go on, those at one that is
+# gone end as if the peer were gone.
+drop_in() { "$TOOL" --socket "$SCRATCH/ring.sock" run "$@"; }
+start watch drop_in stdbuf -oL ibv_asyncwatch -d left
+wait_for 10 grep -q 'async event FD' "$SCRATCH/watch.log"
+start stays "$PERF" write_bw --verify -D 4 -s 20000 -x 2 --socket "$SCRATCH/ring.sock" --pair left,right
+stays=$started
+start goes "$PERF" write_bw -D 60 -s 20000 --socket "$SCRATCH/ring.sock" --pair left,right
+goes=$started
+sends() { "$TOOL" --socket "$SCRATCH/ring.sock" qp --hca left | grep -c 'RTS.*0x' >/dev/null; }
+wait_for 10 sends
+check 'other addresses' set_ left.address '192.168.77.3/24, fd77::1/64'
+check 'the neighbours are told of the new one' [ "$(counted announced)" = 1 ]
+check 'programs are told' wait_for 10 grep -q 'GID_CHANGE (18), port 1' "$SCRATCH/watch.log"
+check 'the connection at the old one ends' eval "! wait $goes"
+check 'as if the peer were gone' grep -q 'retry counter exceeded' "$SCRATCH/goes.log"
+check 'the connection at the one that stays goes on, and is right' wait "$stays"
+moves
+check 'the GIDs are others' eval "drop_in ibv_devinfo -v -d left | grep -q 'GID.*1.*::ffff:192.168.77.3, RoCE'"
+check 'in sysfs too' eval "drop_in cat /sys/class/infiniband/left/ports/1/gids/1 | grep -q ffff:c0a8:4d03"
+start server drop_in rping -s -a 192.168.77.3 -C 10
+meet() { drop_in timeout 10 rping -c -a 192.168.77.3 -C 10; }
+check 'the connection manager knows it' wait_for 10 meet
+why='listed twice' check 'not one of another HCA' refused set_ left.address 192.168.77.2/24
+why='has no address' check 'nor none' refused set_ left.address ''
+reload
+check 'the file counts again' says 'reload: left.address: 192.168.77.3/24, fd77::1/64 -> 192.168.77.1/24, fd77::1/64, applied'
+moves
 check 'the daemon ends cleanly' stop "$daemon"
 
 if [ "$(id -u)" -eq 0 ]; then

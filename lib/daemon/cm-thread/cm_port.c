@@ -141,11 +141,11 @@ static int bring_up(struct cm_port *p)
 	return rc;
 }
 
-/* GIDs do not change while the daemon runs. */
-static int learn_gids(struct cm_port *p)
+int cm_port_learn_gids(struct cm_port *p)
 {
 	int rc = 0;
 
+	p->gids = 0;
 	while (!rc && p->gids < GID_TABLE_MAX) {
 		rc = softhca_query_gid(p->ctx, p->gids, p->gid[p->gids]);
 		p->gids += rc == 0;
@@ -170,7 +170,7 @@ int cm_port_open(int socket, const char *device, uint16_t index, const struct cm
 	strncpy(p->device, device, sizeof(p->device) - 1);
 	rc = make_queues(p);
 	if (!rc)
-		rc = learn_gids(p);
+		rc = cm_port_learn_gids(p);
 	if (!rc)
 		rc = bring_up(p);
 	if (rc) {

@@ -42,6 +42,7 @@ struct cm_thread {
 	int pipe[2];		    /* sockets of new channels, from the control thread */
 	uint32_t state;		    /* atomic: enum cm_thread_state */
 	uint32_t stop;		    /* atomic */
+	uint32_t moved;		    /* atomic: 1: the ports' GIDs are others */
 };
 
 static uint64_t now_ns(void)
@@ -231,6 +232,17 @@ static void adopt_channels(struct cm_thread *t)
 	}
 }
 
+static void learn_gids(struct cm_thread *t)
+{
+	for (unsigned int i = 0; i < t->config.device_count; i++) {
+		int rc = cm_port_learn_gids(t->ends[i].port);
+
+		if (rc)
+			LOG(ERR, "hca %s: connection manager: its GIDs: %s",
+			    t->ends[i].device.control.name, strerror(-rc));
+	}
+}
+
 /* Everything between two waits. Returns when the next one must end at the latest. */
 static uint64_t take_turn(struct cm_thread *t)
 {
@@ -238,6 +250,8 @@ static uint64_t take_turn(struct cm_thread *t)
 
 	pthread_mutex_lock(&t->lock);
 	adopt_channels(t);
+	if (__atomic_exchange_n(&t->moved, 0, __ATOMIC_ACQ_REL))
+		learn_gids(t);
 	for (unsigned int i = 0; i < t->config.device_count; i++)
 		cm_port_turn(t->ends[i].port, now_ns());
 	due = cm_service_turn(t->service, now_ns());
@@ -395,9 +409,24 @@ int cm_thread_adopt(struct cm_thread *t, int fd)
 	return write(t->pipe[1], &fd, sizeof(fd)) == sizeof(fd) ? 0 : -EUSERS;
 }
 
-void cm_thread_stop(struct cm_thread *t)
+static void wake_up(const struct cm_thread *t)
 {
 	const int wake = -1;
+
+	if (write(t->pipe[1], &wake, sizeof(wake)) < 0) /* full: it wakes anyway */
+		LOG(DEBUG, "the connection manager has channels to take");
+}
+
+void cm_thread_moved(struct cm_thread *t)
+{
+	if (!t)
+		return;
+	__atomic_store_n(&t->moved, 1, __ATOMIC_RELEASE);
+	wake_up(t);
+}
+
+void cm_thread_stop(struct cm_thread *t)
+{
 
 	if (!t || !t->created)
 		return;
@@ -405,8 +434,7 @@ void cm_thread_stop(struct cm_thread *t)
 	/* It may be waiting for an answer that will never come. */
 	for (unsigned int i = 0; i < t->config.device_count; i++)
 		shutdown(t->ends[i].copy, SHUT_RDWR);
-	if (write(t->pipe[1], &wake, sizeof(wake)) < 0) /* full: it wakes anyway */
-		LOG(DEBUG, "the connection manager has channels to take");
+	wake_up(t);
 	pthread_join(t->thread, NULL);
 	t->created = false;
 }

@@ -542,7 +542,8 @@ int control_fd(const struct control *c)
 	return c->epoll;
 }
 
-void control_port_changed(struct control *c, unsigned int device, bool up)
+static void tell_clients(struct control *c, unsigned int device, enum eqe_type type,
+			 uint32_t number)
 {
 	struct device *d = &c->devices[device];
 	struct hca *h = d->config.hca;
@@ -550,10 +551,20 @@ void control_port_changed(struct control *c, unsigned int device, bool up)
 
 	for (uint32_t i = 0; i < d->client_end; i++)
 		if (d->clients[i])
-			eq_post(&h->completion, &h->counters, i, EQE_PORT_CHANGE, up);
+			eq_post(&h->completion, &h->counters, i, type, number);
 	completion_notify(&h->completion, &h->counters);
 	if (d->config.kick_eventfd >= 0 && write(d->config.kick_eventfd, &one, sizeof(one)) < 0)
 		return;
+}
+
+void control_port_changed(struct control *c, unsigned int device, bool up)
+{
+	tell_clients(c, device, EQE_PORT_CHANGE, up);
+}
+
+void control_gids_changed(struct control *c, unsigned int device)
+{
+	tell_clients(c, device, EQE_GID_CHANGE, 0);
 }
 
 unsigned int control_clients(const struct control *c, struct control_client_info *info,

@@ -75,6 +75,8 @@ void eq_defer(struct completion *c, uint32_t client, enum eqe_type type, uint32_
 
 	if (type == EQE_PORT_CHANGE)
 		__atomic_store_n(&q->port_pending, 1 + number, __ATOMIC_SEQ_CST);
+	else if (type == EQE_GID_CHANGE)
+		__atomic_store_n(&q->gids_pending, 1, __ATOMIC_SEQ_CST);
 	else if (pending_as[type].bit && number != 0)
 		note(&c->pending[pending_as[type].of], owner_of(c, client, number), number,
 		     pending_as[type].bit);
@@ -138,11 +140,15 @@ static void visit_next(struct completion *c, struct counters *counters, uint32_t
 	}
 }
 
-static void raise_port_change(struct completion *c, struct counters *counters, uint32_t client)
+static void raise_of_port(struct completion *c, struct counters *counters, uint32_t client)
 {
-	uint32_t pending = __atomic_exchange_n(&c->eqs[client].port_pending, 0, __ATOMIC_SEQ_CST);
+	struct eq *q = &c->eqs[client];
+	uint32_t pending = __atomic_exchange_n(&q->port_pending, 0, __ATOMIC_SEQ_CST);
+	uint32_t gids = __atomic_exchange_n(&q->gids_pending, 0, __ATOMIC_SEQ_CST);
 
 	if (pending && eq_post(c, counters, client, EQE_PORT_CHANGE, pending - 1))
+		count(counters, COUNTER_events_delayed);
+	if (gids && eq_post(c, counters, client, EQE_GID_CHANGE, 0))
 		count(counters, COUNTER_events_delayed);
 }
 
@@ -156,7 +162,7 @@ static bool serve_client(struct completion *c, struct counters *counters, uint32
 			return false;
 		q->kinds_left = EVENT_OBJECTS;
 		q->look_at = 0;
-		raise_port_change(c, counters, client);
+		raise_of_port(c, counters, client);
 	}
 	for (unsigned i = 0; i < LOOK_MAX && q->kinds_left && eq_has_room(c, client); i++)
 		visit_next(c, counters, client, q);

@@ -198,6 +198,7 @@ static const struct {
 	[EQE_WQ_CATAS_ERROR] = {1, SOFTHCA_EVENT_QP_FATAL, 1, 1},
 	[EQE_LOCAL_CATAS_ERROR] = {1, SOFTHCA_EVENT_DEVICE_FATAL, 0, 0},
 	[EQE_PORT_CHANGE] = {1, SOFTHCA_EVENT_PORT_ACTIVE, 0, 0},
+	[EQE_GID_CHANGE] = {1, SOFTHCA_EVENT_GID_CHANGE, 0, 0},
 	[EQE_WQ_INVAL_REQ_ERROR] = {1, SOFTHCA_EVENT_QP_REQ_ERR, 1, 1},
 	[EQE_WQ_ACCESS_ERROR] = {1, SOFTHCA_EVENT_QP_ACCESS_ERR, 1, 1},
 	[EQE_SRQ_ERROR] = {1, SOFTHCA_EVENT_SRQ_ERR, 0, 0},
@@ -231,10 +232,10 @@ static void dispatch(struct softhca_context *ctx, const struct eqe *eqe)
 		e.cq = cq_lookup(ctx, eqe->number);
 	if (eqe->type == EQE_SRQ_LIMIT || eqe->type == EQE_SRQ_ERROR)
 		e.srq = srq_lookup(ctx, eqe->number);
-	if (eqe->type == EQE_PORT_CHANGE) {
+	if (eqe->type == EQE_PORT_CHANGE)
 		e.type = eqe->number ? SOFTHCA_EVENT_PORT_ACTIVE : SOFTHCA_EVENT_PORT_ERR;
-		e.number = 1;
-	}
+	if (eqe->type == EQE_PORT_CHANGE || eqe->type == EQE_GID_CHANGE)
+		e.number = 1; /* the port's */
 	if (e.qp && types[eqe->type].fails)
 		qp_failed(e.qp, SOFTHCA_QPS_ERR);
 	/* The object is destroyed, and the user wants no events about such. */

@@ -50,6 +50,7 @@ const char *softhca_event_type_str(uint32_t type)
 		[SOFTHCA_EVENT_SRQ_ERR] = "shared receive queue failed",
 		[SOFTHCA_EVENT_SRQ_LIMIT] = "shared receive queue limit reached",
 		[SOFTHCA_EVENT_QP_LAST_WQE] = "last request reached",
+		[SOFTHCA_EVENT_GID_CHANGE] = "addresses changed",
 	};
 
 	return WORD(words, type);

@@ -108,7 +108,7 @@ struct port_info {
 	uint16_t vlan;
 	char driver[PORT_NAME_BYTES]; /* "ring", "net_af_packet", ... */
 	/* The IPv6 link-local address made from the MAC, as in any kernel; then the configured ones
-	 * in order. Constant. */
+	 * in order. */
 	struct port_address address[PORT_OWN_MAX];
 	unsigned int n_addresses;
 };
@@ -161,6 +161,16 @@ int port_set_impairment(struct port *port, const struct port_impairment *impairm
 /* Changes the gateways for what is resolved from now on; whoever has resolved an address keeps what he
  * got. */
 void port_set_gateways(struct port *port, const struct port_gateways *gateways);
+
+/* Are these other addresses than the configured ones, or in another order? */
+bool port_moves(const struct port *port, const struct port_address *address, unsigned int n);
+/*
+ * Replaces the configured addresses by these n, up to PORT_ADDRESSES_MAX. The MAC address and the
+ * link-local one stay. Neighbours are told of those that are new, once: gratuitous ARP, unsolicited
+ * advertisement; where a kernel has them too, that is the kernel's to do. No lcore may be polling the
+ * port.
+ */
+void port_move(struct port *port, const struct port_address *address, unsigned int n);
 
 /* Fills in a snapshot of the port. Never fails. */
 void port_info(struct port *port, struct port_info *info);

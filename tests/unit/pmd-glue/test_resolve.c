@@ -205,6 +205,56 @@ TEST(resolve__gateway)
 }
 
 /* An echo request from a to b with `bytes` of payload. */
+/* How many RoCE frames from a, to these two addresses at b's MAC address, are b's. */
+static unsigned int roce_arrives(struct pair *p, uint8_t ip)
+{
+	struct rte_mbuf *m[BURST];
+	unsigned int n;
+	struct rte_mbuf *v4 = roce_v4(2, 1, 0), *v6 = roce_v6(2, 1);
+
+	rte_pktmbuf_mtod(v4, uint8_t *)[33] = ip;
+	rte_pktmbuf_mtod(v6, uint8_t *)[53] = ip;
+	send_one(p->a, v4);
+	send_one(p->a, v6);
+	n = receive(p->b, m, BURST);
+	rte_pktmbuf_free_bulk(m, n);
+	return n;
+}
+
+/* Whoever waits for an answer of the new addresses gets one at once. */
+TEST(move__neighbours_are_told)
+{
+	struct pair p = open_default();
+	struct port_address to[2];
+	struct port_info info;
+	uint8_t mac[6];
+
+	set_v4(&to[0], 7);
+	set_v6(&to[1], 7);
+	for (unsigned int i = 0; i < 2; i++)
+		assert_int_equal(resolve(&p, to[i].ip, mac), -EAGAIN);
+	assert_int_equal(roce_arrives(&p, 2), 2);
+	assert_true(port_moves(p.b, to, 2));
+	port_move(p.b, to, 2);
+	assert_false(port_moves(p.b, to, 2));
+	assert_true(port_moves(p.b, to, 1));
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_int_equal(resolve(&p, to[i].ip, mac), 0);
+		expect_mac(mac, 2);
+	}
+	assert_int_equal(port_counter(p.b, PORT_COUNTER_arp_answered), 0);
+	assert_int_equal(port_counter(p.b, PORT_COUNTER_nd_answered), 0);
+	assert_int_equal(roce_arrives(&p, 2), 0);
+	assert_int_equal(roce_arrives(&p, 7), 2);
+	port_info(p.b, &info);
+	assert_int_equal(info.n_addresses, 3);
+	assert_memory_equal(info.address[1].ip, to[0].ip, 16);
+	port_move(p.b, to, 1);
+	assert_int_equal(port_counter(p.b, PORT_COUNTER_announced), 2); /* the one was there */
+	assert_int_equal(roce_arrives(&p, 7), 1);
+	close_pair(&p);
+}
+
 static struct rte_mbuf *ping_v4(uint16_t bytes)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(packets);

@@ -72,6 +72,10 @@ void hca_destroy(struct hca *h);
  */
 void hca_on_one_lcore(struct hca *h, bool frames_too);
 
+/* Replaces the GIDs, up to GID_TABLE_MAX of them: datagrams have the new ones from now on, a connected
+ * queue pair keeps the address that it was given. No lcore may be running a stage of the HCA. */
+void hca_move(struct hca *h, const struct wire_path *gids, unsigned count);
+
 /* Applies those of the settings that can change while lcores run (RUNTIME in hca/settings.def), and
  * payload_refs; the others are as before. Every module sees them from its next poll on. Control
  * thread. */

@@ -38,6 +38,9 @@ int cm_port_open(int socket, const char *device, uint16_t index, const struct cm
 /* Drops waiting MADs. NULL is allowed. */
 void cm_port_close(struct cm_port *p);
 
+/* Asks the daemon for the GIDs of the device, which have changed. 0, or libsofthca's error. */
+int cm_port_learn_gids(struct cm_port *p);
+
 /* Readable when MADs have arrived; -1: the port is dead (logged). Owned by the port. */
 int cm_port_fd(const struct cm_port *p);
 /* Receives a bounded number of MADs, and sends waiting ones. */

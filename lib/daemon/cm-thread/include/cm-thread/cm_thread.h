@@ -55,6 +55,9 @@ enum cm_thread_state cm_thread_state(const struct cm_thread *t);
  * yet; -ENODEV: it has failed; fd then stays the caller's. Control thread. */
 int cm_thread_adopt(struct cm_thread *t, int fd);
 
+/* The devices' GIDs are others. NULL is allowed. Control thread. */
+void cm_thread_moved(struct cm_thread *t);
+
 /* Ends the thread, its channels and its QPs 1. NULL is allowed. The control socket and the HCAs
  * must still exist, but need not be served. Control thread, without the daemon's lock. */
 void cm_thread_stop(struct cm_thread *t);

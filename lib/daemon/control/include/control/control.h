@@ -143,6 +143,9 @@ void control_set_hello_timeout(struct control *c, unsigned int ms);
 /* Notifies all clients that the link of a device's port has changed. */
 void control_port_changed(struct control *c, unsigned int device, bool up);
 
+/* The same of its GIDs (control_port_ops.gid). */
+void control_gids_changed(struct control *c, unsigned int device);
+
 /* What `softhca clients` shows; the caller's copy. */
 struct control_client_info {
 	uint32_t id; /* counts connections, from 1 */

@@ -158,7 +158,7 @@ struct ceu_event_mask {
 	(1u << EQE_COMM_EST | 1u << EQE_SQ_DRAINED | 1u << EQE_CQ_ERROR |                          \
 	 1u << EQE_WQ_CATAS_ERROR | 1u << EQE_LOCAL_CATAS_ERROR | 1u << EQE_PORT_CHANGE |          \
 	 1u << EQE_WQ_INVAL_REQ_ERROR | 1u << EQE_WQ_ACCESS_ERROR | 1u << EQE_SRQ_ERROR |          \
-	 1u << EQE_LAST_WQE | 1u << EQE_SRQ_LIMIT)
+	 1u << EQE_LAST_WQE | 1u << EQE_SRQ_LIMIT | 1u << EQE_GID_CHANGE)
 
 struct ceu_eq {
 	struct client_page *page;

@@ -55,6 +55,7 @@ struct eq {
 	uint32_t listed;	/* atomic: it is in the list of queues with pending events */
 	uint32_t next_pending;	/* that list, by client */
 	uint32_t port_pending;	/* atomic: 1 + number of the last EQE_PORT_CHANGE, 0: none */
+	uint32_t gids_pending;	/* atomic: 1: an EQE_GID_CHANGE */
 	/* Written by the serving lcore: kinds of objects still to scan, and the index in the
 	 * first. */
 	uint32_t kinds_left, look_at;

@@ -78,7 +78,7 @@ void lcore_loop_close(struct lcore_loop *l);
 int lcore_loop_place(struct lcore_loop *l, struct hca *h, struct engine *e, enum stage_id id,
 		     int kick_fd);
 
-/* lcore_function_t: runs until *stop. Returns 0. */
+/* lcore_function_t: runs until *stop; may be run again. Returns 0. */
 int lcore_loop_run(void *loop);
 
 /* Ends its sleep, or the one that it is about to begin. Any thread. */

@@ -375,6 +375,7 @@ enum softhca_event_type {
 	SOFTHCA_EVENT_SRQ_ERR = 14,	/* srq: failed, serves no more requests */
 	SOFTHCA_EVENT_SRQ_LIMIT = 15,	/* srq: fewer requests than its limit are left */
 	SOFTHCA_EVENT_QP_LAST_WQE = 16, /* qp: in ERR, has taken the last request from its SRQ */
+	SOFTHCA_EVENT_GID_CHANGE = 18,	/* the port's addresses are others now */
 };
 struct softhca_event {
 	uint32_t type;		 /* enum softhca_event_type */
