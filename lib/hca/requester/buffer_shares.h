@@ -9,8 +9,8 @@
  * What a silent peer holds comes back late or never, so QPs with a silent peer get less: one whose
  * peer has not answered yet, or not for a while, gets a few elements, and only its first from the
  * last quarter of the pool. Who holds next to nothing is served from a reserve even if its client or
- * user has used up its share: a QP as long as a quarter of the pool is left, a client as long as a
- * sixteenth is, a user as long as anything is.
+ * user has used up its share: a QP as long as a quarter of the pool is left, a user as long as
+ * anything is.
  *
  * RequesterTransControl counts what it puts, when a visit ends; RequesterRecvControl counts what it
  * takes. Each writes counters of its own; the difference may be a moment old.
@@ -19,8 +19,7 @@
 #include "outstanding.h"
 
 enum {
-	CLIENT_FLOOR = 4,     /* elements that a client gets out of the reserve */
-	USER_FLOOR = 16,      /* and a user */
+	USER_FLOOR = 16,      /* elements that a user gets out of the reserve */
 	UNPROVEN_PACKETS = 16 /* that a QP may have outstanding whose peer is silent */
 };
 
@@ -89,8 +88,7 @@ static inline uint32_t share_of_owner(const struct mq_free *f, uint32_t left, co
 	uint32_t client_more = share_of(2, left, client), user_more = share_of(3, left, user);
 
 	if (unlikely(!client_more))
-		client_more = (held == 0 && left >= f->size / 4) ||
-			      (client < CLIENT_FLOOR && left > f->size / 16);
+		client_more = held == 0 && left >= f->size / 4;
 	if (unlikely(!user_more) && user < USER_FLOOR)
 		client_more = user_more = left != 0;
 	return RTE_MIN(client_more, user_more);

@@ -375,6 +375,57 @@ TEST(share__of_owners)
 	f->put[HOLDER_CLIENT + q->client] = f->put[HOLDER_USER + q->user] = 0;
 }
 
+TEST(share__is_small_while_the_peer_is_silent)
+{
+	static const struct {
+		uint32_t proven, outstanding;
+		uint64_t since_ns, srtt_ns;
+		bool is;
+	} rows[] = {
+		{0, 0, 0, 0, false},
+		{1, 0, PROOF_NS, 0, true}, /* it owes no answer */
+		{1, 1, PROOF_NS - 1, 0, true},
+		{1, 1, PROOF_NS, 0, false},
+		{1, 1, PROOF_NS, PROOF_NS / 8 + 1, true},
+	};
+	struct qp *q = fx->qp[0];
+
+	fx->e->now_ns += PROOF_NS;
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		q->rrc.proven = rows[i].proven;
+		q->rrc.srtt_ns = rows[i].srtt_ns;
+		q->rtc.next_psn = psn_add(q->rrc.unacked_psn, rows[i].outstanding);
+		q->rtc.busy_since_ns = q->rrc.answered_ns = fx->e->now_ns - rows[i].since_ns;
+		if (peer_is_proven(fx->e, q) != rows[i].is)
+			fail_msg("row %u", i);
+	}
+	q->rtc.next_psn = q->rrc.unacked_psn;
+}
+
+/* Of a pool of 160. */
+TEST(share__who_gives_way)
+{
+	static const struct {
+		uint32_t all, user;
+		bool gives;
+	} rows[] = {
+		{121, 40, true},
+		{121, 39, false},  /* others hold it */
+		{120, 120, false}, /* a quarter is left */
+	};
+	struct mq_free *f = &fx->e->mq->sw_free;
+	const struct qp *q = fx->qp[0];
+
+	f->size = 160;
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		f->put[HOLDER_ALL] = rows[i].all;
+		f->put[HOLDER_USER + q->user] = rows[i].user;
+		if (mq_must_give_way(f, q) != rows[i].gives)
+			fail_msg("row %u", i);
+	}
+	f->put[HOLDER_ALL] = f->put[HOLDER_USER + q->user] = 0;
+}
+
 /* Nothing is held and nothing is left: nobody would wake it, so its turn is repeated. */
 TEST(share__no_buffer_at_all)
 {
