@@ -110,10 +110,10 @@ static inline void rtc_finish_request(struct visit *v)
 	__atomic_store_n(&q->rtc.consumed, q->rtc.consumed + 1, __ATOMIC_RELEASE);
 }
 
+/* The descriptors that are done with go back; there are some. */
 static inline void rtc_done_flush(struct visit *v)
 {
-	if (v->t->done_count)
-		rte_mempool_put_bulk(v->e->descriptors, (void **)v->t->done, v->t->done_count);
+	rte_mempool_put_bulk(v->e->descriptors, (void **)v->t->done, v->t->done_count);
 	v->t->done_count = 0;
 }
 

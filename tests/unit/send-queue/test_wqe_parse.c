@@ -385,7 +385,7 @@ TEST(wp_poll__key_that_may_become_good)
 }
 
 /* Another lcore holds what a READ to a region in pages needs: the request stays, and continues when
- * it is free. */
+ * it is free. What is before it in its chain does not wait. */
 TEST(wp_poll__waits_for_virt_to_phys)
 {
 	const struct mpt_entry region = {.key = 0x7707,
@@ -403,17 +403,28 @@ TEST(wp_poll__waits_for_virt_to_phys)
 	wqe_add_raddr(&w);
 	assert_int_equal(v2p_write_mpt(v, &region), 0);
 	wqe_add_data(&w, region.key, FX_VA, 8);
-	assert_true(tpt_take(&v->mpt_cache, v2p_index(v, region.key), NULL, &hold));
-	fx_put(CHANNEL_WS_WP, fetched(0, USER_RDMA_READ, w.offset, w.bytes));
-	wp_poll(fx->e);
-	assert_null(fx_take(CHANNEL_WP_DP));
-	tpt_release(&hold);
-	for (int i = 0; i < 3; i++)
+	wqe_empty_send(0, 512);
+	wqe_link(0, 512, 0, USER_RDMA_READ, w.bytes / 16);
+	for (unsigned before = 0; before < 2; before++) {
+		assert_true(tpt_take(&v->mpt_cache, v2p_index(v, region.key), NULL, &hold));
+		fx_put(CHANNEL_WS_WP, before ? fetched(0, USER_SEND, 512, 16)
+					     : fetched(0, USER_RDMA_READ, w.offset, w.bytes));
 		wp_poll(fx->e);
-	m = fx_take(CHANNEL_WP_DP);
-	assert_non_null(m);
-	assert_int_equal(request_of(m)->outcome, OUTCOME_OK);
-	rte_mbuf_raw_free(m);
+		if (before) {
+			assert_descriptor(CHANNEL_WP_DP, 0, 512);
+			m = fx_take(CHANNEL_WP_WS);
+			request_of(m)->allowance = 1;
+			fx_put(CHANNEL_WS_WP, m);
+		}
+		assert_null(fx_take(CHANNEL_WP_DP));
+		tpt_release(&hold);
+		for (int i = 0; i < 3; i++)
+			wp_poll(fx->e);
+		m = fx_take(CHANNEL_WP_DP);
+		assert_non_null(m);
+		assert_int_equal(request_of(m)->outcome, OUTCOME_OK);
+		rte_mbuf_raw_free(m);
+	}
 }
 
 TEST(wp_poll__queue_pair_in_error)
@@ -581,18 +592,27 @@ TEST(wp_poll__way_back_full)
 	assert_descriptor(CHANNEL_WP_DP, 0, 0);
 }
 
+/* For a chain: others do not wait for it. */
 TEST(wp_poll__no_descriptor_buffer)
 {
+	static const unsigned left[] = {0, 2};
+
 	chain_of_six();
-	fx->qp[0]->ws.chain = 1;
-	fx_put(CHANNEL_WS_WP, fetched(0, USER_SEND, 0, 16));
-	fx_exhaust(fx->descriptors, 2);
-	wp_poll(fx->e);
-	assert_int_equal(fx_ring_count(CHANNEL_WP_DP), 2);
-	assert_descriptor(CHANNEL_WP_DP, 0, 0);
-	assert_descriptor(CHANNEL_WP_DP, 0, 64);
-	assert_descriptor(CHANNEL_WP_WS, 0, 128); /* not parsed, not lost */
-	fx_assert_counter(wqe_descriptor_empty, 1);
+	wqe_empty_send(1, 0);
+	for (unsigned k = 0; k < RTE_DIM(left); k++) {
+		fx->qp[0]->ws.chain = 1;
+		fx_put(CHANNEL_WS_WP, fetched(0, USER_SEND, 0, 16));
+		fx_put(CHANNEL_WS_WP, fetched(1, USER_SEND, 0, 16));
+		fx_exhaust(fx->descriptors, left[k]);
+		wp_poll(fx->e);
+		for (unsigned i = 0; i < left[k]; i++)
+			assert_descriptor(CHANNEL_WP_DP, 0, i * 64);
+		assert_descriptor(CHANNEL_WP_DP, 1, 0);
+		assert_null(fx_take(CHANNEL_WP_DP));
+		assert_descriptor(CHANNEL_WP_WS, 0, left[k] * 64); /* not parsed, not lost */
+		fx_assert_counter(wqe_descriptor_empty, k + 1);
+		fx_refill();
+	}
 }
 
 TEST(wp_poll__stale_descriptor)

@@ -132,16 +132,16 @@ TEST(ws_poll__depth_is_the_bound)
 TEST(ws_poll__little_ahead_when_descriptors_are_scarce)
 {
 	fx->e->descriptor_share = 40;
-	for (unsigned i = 0; i < 30; i++)
+	for (unsigned i = 0; i < 32; i++)
 		ring(0, USER_SEND, i * 64, 16);
-	assert_int_equal(dbp_poll(fx->e), 30); /* all of them one user's */
+	assert_int_equal(dbp_poll(fx->e), 32); /* all of them one user's */
 	ws_poll(fx->e);
-	assert_int_equal(fx_ring_count(CHANNEL_WS_WP), 30); /* not yet four fifths */
+	assert_int_equal(fx_ring_count(CHANNEL_WS_WP), 32); /* no more than four fifths */
 	fx->e->held_total += 1;
 	for (unsigned i = 0; i < 20; i++)
 		put(1, i * 64);
 	ws_poll(fx->e);
-	assert_int_equal(fx_ring_count(CHANNEL_WS_WP), 32);
+	assert_int_equal(fx_ring_count(CHANNEL_WS_WP), 34);
 	fx->e->held_total -= 1;
 }
 
@@ -374,4 +374,36 @@ TEST_OPTIONS(ws_poll__visits_are_bounded, &more_qps)
 	ws_poll(fx->e);
 	assert_int_equal(fx_ring_count(CHANNEL_WS_WP), BURST + 6);
 	fx_unfill(CHANNEL_WS_WP);
+}
+
+/* ---- the stage ---- */
+
+/* A queue pair has one chain at a time with WQEParse, and several in one poll. */
+TEST(doorbell_wqe_poll__several_chains)
+{
+	for (uint32_t i = 0; i < 6; i += 2) {
+		wqe_empty_send(0, i * 64);
+		wqe_empty_send(0, i * 64 + 64);
+		wqe_link(0, i * 64, i * 64 + 64, USER_SEND, 1);
+		ring(0, USER_SEND, i * 64, 16);
+	}
+	doorbell_wqe_poll(fx->e);
+	for (uint32_t i = 0; i < 6; i++)
+		assert_descriptor(CHANNEL_DP_RTC, 0, i * 64);
+}
+
+/* What finds no room waits for a later poll. */
+TEST(doorbell_wqe_poll__all_full)
+{
+	static const enum channel_id rings[] = {CHANNEL_WS_WP, CHANNEL_WP_DP, CHANNEL_DP_RTC};
+
+	wqe_empty_send(0, 0);
+	ring(0, USER_SEND, 0, 16);
+	for (unsigned i = 0; i < RTE_DIM(rings); i++)
+		fx_fill(rings[i], 0);
+	doorbell_wqe_poll(fx->e);
+	for (unsigned i = 0; i < RTE_DIM(rings); i++)
+		fx_unfill(rings[i]);
+	doorbell_wqe_poll(fx->e);
+	assert_descriptor(CHANNEL_DP_RTC, 0, 0);
 }
