@@ -36,6 +36,9 @@ drop_in() {
 	LD_PRELOAD=$BUILD/lib/host/verbs/libibverbs.so.1 LD_LIBRARY_PATH=$BUILD/lib/host/verbs "$@"
 }
 
+# Is the daemon built with a sanitizer?
+sanitized() { grep -qE '__[at]san_init' "$DAEMON"; }
+
 # A configuration of two HCAs, left and right, joined by rings. Arguments: lines for both.
 ring_config() {
 	local name peer number

@@ -4,10 +4,10 @@
 # client is killed again and again; each HCA has two engines. Then, from outside: nothing is held,
 # nothing has leaked, the counters add up. In a build with ThreadSanitizer the stages lie on two CPUs
 # and no race may be reported.
-# SOFTHCA_STRESS_SECONDS (20), SOFTHCA_STRESS_SEED (the time).
+# SOFTHCA_STRESS_SECONDS (20 under a sanitizer, else 10), SOFTHCA_STRESS_SEED (the time).
 . "$(dirname "$0")/lib.sh"
 
-seconds=${SOFTHCA_STRESS_SECONDS:-20}
+seconds=${SOFTHCA_STRESS_SECONDS:-$(sanitized && echo 20 || echo 10)}
 seed=${SOFTHCA_STRESS_SEED:-$(date +%s)}
 options=()
 case ${1:-} in
