@@ -216,7 +216,7 @@ static int translations(const char *what, uint32_t regions, uint32_t lines, doub
 	if (lines < regions)
 		misses(&v);
 	v2p_destroy(&v);
-	return 0;
+	return most > 0 && alone > most;
 }
 
 static int registration(void)
@@ -266,7 +266,7 @@ static int registration(void)
 	completion_destroy(&completion);
 	qp_table_destroy(&qps);
 	v2p_destroy(&v);
-	return 0;
+	return ns(least, 1000) > 1000;
 }
 
 int main(int argc, char **argv)
