@@ -162,30 +162,40 @@ with_wire() {
 
 all() {
 	addresses
-	! have fio || with_fio
+	given fio with_fio
 	[ ! -x "$SCRATCH/ring" ] || with_mpich
-	! have dtest || with_dtest
+	given dtest with_dtest
 	[ ! -x "$SCRATCH/rpma" ] || with_rpma
 	[ ! -x "$SCRATCH/gloo" ] || with_gloo
-	! have tgtd || ! have iscsi-test-cu || with_tgt
+	given tgtd given iscsi-test-cu with_tgt
 	check "$place: nothing is left" wait_for 10 nothing_left
 }
 
 if have mpicc.mpich && have mpirun.mpich; then
 	check 'mpicc.mpich' mpicc.mpich -O1 -o "$SCRATCH/ring" "$HERE/verbs/mpi_ring.c"
+else
+	leave_out mpicc.mpich
 fi
 if [ -f /usr/include/librpma.h ]; then
 	check 'rpma.c' cc -O1 -o "$SCRATCH/rpma" "$HERE/programs/rpma.c" -lrpma -libverbs
+else
+	leave_out librpma.h
 fi
 if [ -d /usr/include/gloo ] && have g++; then
 	check 'gloo.cc' g++ -o "$SCRATCH/gloo" "$HERE/programs/gloo.cc" -lgloo -libverbs
+else
+	leave_out Gloo and g++
 fi
 have fio || have dtest || [ $passed -gt 0 ] || skip 'none of the programs is there'
 ring_config >"$SCRATCH/one.conf"
 daemon one -c "$SCRATCH/one.conf"
 two_hcas
 all
-! may_netns || ! have ib_send_lat || with_wire
+if may_netns; then
+	given ib_send_lat with_wire
+else
+	leave_out network namespaces
+fi
 two_daemons
 all
 finish

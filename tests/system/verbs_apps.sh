@@ -103,11 +103,13 @@ with_fabric() {
 all() {
 	with_ucx
 	[ ! -x "$SCRATCH/ring" ] || mpi
-	! command -v fi_info >/dev/null || with_fabric
+	given fi_info with_fabric
 }
 
 if command -v mpicc >/dev/null; then
 	check 'mpicc' mpicc -O1 -o "$SCRATCH/ring" "$(dirname "$0")/verbs/mpi_ring.c"
+else
+	leave_out mpicc
 fi
 ring_config >"$SCRATCH/one.conf"
 daemon one -c "$SCRATCH/one.conf"

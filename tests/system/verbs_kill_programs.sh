@@ -225,6 +225,8 @@ daemon_killed rping
 if command -v mpicc >/dev/null; then
 	check 'mpicc' mpicc -O1 -o "$SCRATCH/ring" "$(dirname "$0")/verbs/mpi_ring.c"
 	with_mpi
+else
+	leave_out mpicc
 fi
 if namespaces; then
 	host_addresses
@@ -233,8 +235,12 @@ if namespaces; then
 	if command -v qperf >/dev/null; then
 		qperf_listens
 		for kind in rc_bw rc_rdma_write_bw; do qperf_killed $kind; done
+	else
+		leave_out qperf
 	fi
-	! command -v fi_pingpong >/dev/null || fi_killed
+	given fi_pingpong fi_killed
+else
+	leave_out network namespaces
 fi
 once_again() { "$TOOL" run -- ibv_devinfo | grep -q PORT_ACTIVE; }
 check 'a new daemon serves' once_again

@@ -9,7 +9,7 @@
 #	hosts 4200                           # $HOST_A, $HOST_B; hca0 in each, 192.0.2.1 and .2
 #	start daemon on "$HOST_A" softhcad ...
 #	wait_for 5 grep -q ready "$SCRATCH/daemon.log" && ok 'daemon is up' || fail 'daemon is up'
-#	finish                               # N passed, N failed
+#	finish                               # N passed, N failed[, N skipped]
 set -uo pipefail
 
 SKIP=77 # what meson takes for 'skipped'
@@ -18,6 +18,7 @@ HOST_A=softhca-$$-a
 HOST_B=softhca-$$-b
 passed=0
 failed=0
+skipped=0
 pids=()
 hosts_laid=no
 
@@ -134,6 +135,21 @@ fail() {
 	echo "FAIL $*"
 }
 
+# leave_out WHAT...: a part of the test needs this and is not run. Counted.
+leave_out() {
+	skipped=$((skipped + 1))
+	echo "skipped: needs $*"
+}
+
+# given PROGRAM COMMAND...: runs the command where the program is installed, else leaves it out.
+given() {
+	if command -v "$1" >/dev/null; then
+		"${@:2}"
+	else
+		leave_out "$1"
+	fi
+}
+
 # check NAME COMMAND...: ok or fail by its exit code; shows its output when it failed.
 check() {
 	local name=$1
@@ -148,7 +164,9 @@ check() {
 
 # Closing line and exit code of the test.
 finish() {
-	echo "$passed passed, $failed failed"
+	local left_out=''
+	[ "$skipped" -eq 0 ] || left_out=", $skipped skipped"
+	echo "$passed passed, $failed failed$left_out"
 	[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
 	exit
 }
