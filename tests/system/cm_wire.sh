@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The connection managers of two daemons, joined by memif: rping in both directions, over IPv4 and
 # IPv6. Their own captures are dissected: each connection is made and ended by the messages of the
-# standard, each sent once. And an unused thread sleeps; daemon.cm = off.
+# standard, each sent once. Of two HCAs each says whether it gives credits. And an unused thread
+# sleeps; daemon.cm = off.
 . "$(dirname "$0")/lib.sh"
 need_command tshark
 need_command rping
@@ -23,14 +24,15 @@ on_daemon() {
 	timeout 60 "$TOOL" run --socket "$SCRATCH/$name.sock" -- "$@"
 }
 
-# pings SERVER CLIENT ADDRESS: rping between programs of two daemons.
+# pings SERVER CLIENT ADDRESS OPTIONS...: rping between programs of these daemons; options of the
+# client.
 pings() {
 	local server status=0
 	start server timeout 60 "$TOOL" run --socket "$SCRATCH/$1.sock" -- \
 		rping -s -a "$3" -v -C $PINGS
 	server=$started
 	wait_for 20 listens "$1" || { cat "$SCRATCH/server.log"; return 1; }
-	on_daemon "$2" rping -c -a "$3" -v -C $PINGS >"$SCRATCH/client.log" 2>&1 || status=$?
+	on_daemon "$2" rping -c -a "$3" -v -C $PINGS "${@:4}" >"$SCRATCH/client.log" 2>&1 || status=$?
 	ended_well $status "$SCRATCH/client.log" || {
 		cat "$SCRATCH/client.log"
 		return 1
@@ -57,6 +59,20 @@ each_message_once() {
 	done
 	[ "$(messages 0x0010 and ip.src == 10.9.0.1)" -eq 1 ] &&
 		[ "$(messages 0x0010 and ipv6.src == fd09::1)" -eq 1 ]
+}
+
+# credits ATTRIBUTE-ID FIELD: that bit of these messages between left and right, in their order.
+credits() {
+	tshark -r "$SCRATCH/credits.pcapng" -Y "infiniband.mad.attributeid == $1" \
+		-T fields -e "infiniband.cm.$2.e2eflowctrl" 2>/dev/null | xargs
+}
+
+# Left gives none, right does: first it asks left, then left asks it.
+credits_told() {
+	[ "$(credits 0x0010 req), $(credits 0x0013 rep)" = '0x01 0x00, 0x00 0x01' ] || {
+		echo "REQ $(credits 0x0010 req), REP $(credits 0x0013 rep)"
+		return 1
+	}
 }
 
 # From QP 1 to QP 1 with its Q_Key.
@@ -104,6 +120,12 @@ check 'all from QP 1 to QP 1' all_from_qp_1
 frames_right "$SCRATCH/captures"
 
 ring_config >"$SCRATCH/ring.conf"
+daemon ring -c "$SCRATCH/ring.conf" --set left.e2e_credits=no \
+	--set left.capture="$SCRATCH/credits.pcapng"
+check 'rping to left, which gives no credits' pings ring ring 192.168.77.1 -I 192.168.77.2
+check 'rping to right, which does' pings ring ring 192.168.77.2 -I 192.168.77.1
+check 'it ends cleanly' stop "$started"
+check 'REQ and REP say who gives credits' credits_told
 daemon off -c "$SCRATCH/ring.conf" --set daemon.cm=off
 check 'daemon.cm=off: no QP 1' grep -q '0 queue pairs' \
 	<("$TOOL" --socket "$SCRATCH/off.sock" --hca left qp)

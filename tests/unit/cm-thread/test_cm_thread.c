@@ -34,7 +34,11 @@ static struct {
 	/* The device's answer in the last turn with requests */
 	struct control_port_reply port;
 	int gid_rc[3], source_rc, resolve_rc;
+	bool gives[2]; /* queue pair GIVES, and the next one */
+	unsigned peers_without;
 } fake;
+
+enum { USER = 1234, GIVES = 0xabcdef, PEER_GIVES_NONE = 0x123456 };
 
 struct cm_service *cm_service_create(const struct cm_device *devices, unsigned int count,
 				     const struct cm_service_limits *limits)
@@ -83,6 +87,9 @@ static void fulfil(const struct cm_device *d)
 	d->gid(d->ctx, 0, path.dgid);
 	fake.source_rc = d->source(d->ctx, path.dgid);
 	fake.resolve_rc = d->resolve(d->ctx, path.dgid);
+	for (unsigned i = 0; i < 2; i++)
+		fake.gives[i] = d->gives_credits(d->ctx, USER, GIVES + i);
+	d->peer_gives_no_credits(d->ctx, USER, PEER_GIVES_NONE);
 	d->send(d->ctx, &path, mad);
 }
 
@@ -166,6 +173,25 @@ static bool would_ask(void *ctx, const uint8_t dgid[16])
 	return false;
 }
 
+static bool gives_credits(void *ctx, unsigned int device, uint32_t user, uint32_t qpn)
+{
+	assert_ptr_equal(ctx, &daemon_lock);
+	be_locked();
+	assert_int_equal(device, 0);
+	assert_int_equal(user, USER);
+	return qpn == GIVES;
+}
+
+static void peer_gives_no_credits(void *ctx, unsigned int device, uint32_t user, uint32_t qpn)
+{
+	assert_ptr_equal(ctx, &daemon_lock);
+	be_locked();
+	assert_int_equal(device, 0);
+	assert_int_equal(user, USER);
+	assert_int_equal(qpn, PEER_GIVES_NONE);
+	fake.peers_without++;
+}
+
 static int connect_daemon(void *ctx)
 {
 	return raw_connect(f.path);
@@ -195,8 +221,13 @@ static int start_with(int (*connect_to)(void *ctx), struct cm_thread **t)
 								    .would_ask = would_ask},
 							    .ctx = &fake},
 						.source = source};
-	const struct cm_thread_config config = {
-		.lock = &daemon_lock, .devices = &device, .device_count = 1, .connect = connect_to};
+	const struct cm_thread_config config = {.lock = &daemon_lock,
+						.devices = &device,
+						.device_count = 1,
+						.connect = connect_to,
+						.gives_credits = gives_credits,
+						.peer_gives_no_credits = peer_gives_no_credits,
+						.ctx = &daemon_lock};
 
 	return cm_thread_start(&config, t);
 }
@@ -278,6 +309,8 @@ TEST(turn__mads_go_out_and_come_in)
 	assert_int_equal(fake.gid_rc[2], -ENOENT);
 	assert_int_equal(fake.source_rc, 1);
 	assert_int_equal(fake.resolve_rc, 0);
+	assert_true(fake.gives[0] && !fake.gives[1]);
+	assert_int_equal(fake.peers_without, 3);
 	c = cm_thread_port(t, 0, &device);
 	assert_string_equal(device, "hca0");
 	assert_int_equal(c->sent, 3);
