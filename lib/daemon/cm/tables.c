@@ -21,7 +21,7 @@ void cm_places_create(struct cm_places *p, uint32_t most)
 {
 	ASSERT(most >= 1 && most <= 1u << CM_PLACE_BITS_MOST);
 	*p = (struct cm_places){.most = most, .first_free = NO_PLACE, .last_free = NO_PLACE};
-	p->bits = most <= 2 ? 1 : 32 - (unsigned int)__builtin_clz(most - 1);
+	p->bits = 32 - (unsigned int)__builtin_clz(MAX(most - 1, 1u));
 }
 
 void cm_places_destroy(struct cm_places *p)
@@ -224,8 +224,7 @@ struct cm_connection *cm_remote_find(const struct cm *cm, uint32_t id, uint64_t 
 	for (struct cm_node *n = chain_of(&cm->by_remote, hash); n; n = n->next) {
 		struct cm_connection *c = CONNECTION_OF(n, by_remote);
 
-		if (n->hash == hash && c->remote_id == id && c->sidr == sidr &&
-		    same_peer(c, guid, path))
+		if (c->remote_id == id && c->sidr == sidr && same_peer(c, guid, path))
 			return c;
 	}
 	return NULL;
@@ -245,7 +244,7 @@ struct cm_connection *cm_qpn_find(const struct cm *cm, uint32_t qpn, uint64_t gu
 	for (struct cm_node *n = chain_of(&cm->by_qpn, hash); n; n = n->next) {
 		struct cm_connection *c = CONNECTION_OF(n, by_qpn);
 
-		if (n->hash == hash && c->remote_qpn == qpn && same_peer(c, guid, path))
+		if (c->remote_qpn == qpn && same_peer(c, guid, path))
 			return c;
 	}
 	return NULL;

@@ -192,10 +192,22 @@ TEST(limit__of_one_connection)
 
 TEST(limit__leaves_ids_their_random_bits)
 {
+	uint32_t last[64] = {0};
+
 	restart(&(struct cm_limits){.connections = UINT32_MAX});
 	assert_int_equal(client.cm->places.bits, 24);
-	cm_release(ask(), now);
-	client.taken = client.sent;
+	/* Not all 0, not those that the place had before. */
+	for (int i = 0; i < 4000; i++) {
+		struct cm_connection *c = ask();
+		uint32_t id = take(&client, CM_REQ).local_id, place = id & 0xffffff;
+
+		assert_in_range(place, 0, 63);
+		assert_int_not_equal(id >> 24, 0);
+		assert_int_not_equal(id, last[place]);
+		last[place] = id;
+		cm_release(c, now);
+		client.taken = client.sent = 0;
+	}
 }
 
 TEST(receive__what_is_malformed_is_counted)
@@ -394,6 +406,42 @@ TEST(hash__finds_each_of_many)
 		server.sent = server.taken = 0;
 	}
 	pass_all_lost();
+	check_empty();
+}
+
+/* Two peers that differ in one thing only, until many pairs were in the same chain. */
+TEST(hash__tells_peers_apart)
+{
+	enum { GUID, DEVICE, GID, SIDR, NUMBERS, KINDS };
+	uint32_t rounds = 0;
+
+	for (unsigned int kind = 0; kind < KINDS; kind++) {
+		for (uint32_t i = 0; i < 1000; i++, rounds++) {
+			struct cm_message m = a_req(2 * i + 1, 2 * i + 2);
+			struct cm_connection *first;
+
+			m.req.guid = 0; /* as SIDR has it */
+			deliver(&server, &m);
+			first = server.requested;
+			m.req.guid = kind == GUID;
+			if (kind == SIDR)
+				m = (struct cm_message){.type = CM_SIDR_REQ,
+							.sidr_req.request_id = m.local_id};
+			if (kind == NUMBERS) {
+				m.local_id++;
+				m.req.qpn++;
+			}
+			if (kind == GID) {
+				memcpy(m.req.path.local_gid, &(uint32_t){~i}, sizeof(i));
+				deliver_from(&server, m.req.path.local_gid, &m);
+			} else {
+				deliver_to_device(&server, kind == DEVICE, &m);
+			}
+			assert_int_equal(server.requests, 2 * (rounds + 1));
+			cm_forget(first);
+			cm_forget(server.requested);
+		}
+	}
 	check_empty();
 }
 
