@@ -633,5 +633,12 @@ TEST(telemetry__identifiers)
 	assert_int_equal(info[0].qpn, 0x111);
 	gid_of(2, 0, GID_V4, gid);
 	assert_memory_equal(info[0].destination, gid, 16);
+	gid_of(1, 0, GID_V4, gid);
+	assert_memory_equal(info[0].source, gid, 16);
+	info[1].id = 4711;
 	assert_int_equal(cm_service_ids(node[1].s, info, 1), 2);
+	assert_int_equal(info[1].id, 4711);
+	assert_int_equal(cm_service_ids(node[1].s, info, 3), 2);
+	assert_int_equal(info[1].id, l.id);
+	assert_string_equal(info[1].device, "");
 }
