@@ -72,7 +72,7 @@ static int check_port(struct config *c, const struct hca_section *h, struct reas
 {
 	const struct port_config *p = &h->port;
 
-	if (p->n_addresses == 0)
+	if (p->addresses.count == 0)
 		return refuse_hca(why, h, "address", "has no address");
 	if (p->mtu_bytes && p->mtu_bytes < MTU_BYTES_LEAST)
 		return refuse_hca(why, h, "mtu", "mtu: RoCE needs at least %d", MTU_BYTES_LEAST);
@@ -89,9 +89,9 @@ static int check_port(struct config *c, const struct hca_section *h, struct reas
 
 static bool same_address(const struct port_config *a, const struct port_config *b, bool same_port)
 {
-	for (unsigned i = 0; i < a->n_addresses; i++) {
-		for (unsigned k = same_port ? i + 1 : 0; k < b->n_addresses; k++) {
-			if (memcmp(a->address[i].ip, b->address[k].ip, 16) == 0)
+	for (unsigned i = 0; i < a->addresses.count; i++) {
+		for (unsigned k = same_port ? i + 1 : 0; k < b->addresses.count; k++) {
+			if (memcmp(a->addresses.at[i].ip, b->addresses.at[k].ip, 16) == 0)
 				return true;
 		}
 	}

@@ -62,20 +62,19 @@ static int parse_address(char *word, struct port_address *a, struct reason *why)
 	return 0;
 }
 
-int parse_addresses(const char *value, struct port_config *port, struct reason *why)
+int parse_addresses(const char *value, struct port_addresses *to, struct reason *why)
 {
 	char word[WORD_BYTES];
 	int ret;
 
-	memset(port->address, 0, sizeof(port->address));
-	port->n_addresses = 0;
+	memset(to, 0, sizeof(*to));
 	while (next_word(&value, word)) {
-		if (port->n_addresses == PORT_ADDRESSES_MAX)
+		if (to->count == PORT_ADDRESSES_MAX)
 			return refuse(why, "more than %d addresses", PORT_ADDRESSES_MAX);
-		ret = parse_address(word, &port->address[port->n_addresses], why);
+		ret = parse_address(word, &to->at[to->count], why);
 		if (ret)
 			return ret;
-		port->n_addresses++;
+		to->count++;
 	}
 	return 0;
 }

@@ -18,7 +18,7 @@ enum setting_kind {
 	KIND_PERMISSIONS, /* octal, as for chmod; 4 bytes */
 	KIND_HUGEPAGES,	  /* auto, off or MiB */
 	KIND_CPUS,	  /* list of CPUs and ranges of them: struct config_cpus */
-	KIND_ADDRESSES,	  /* addresses with prefix lengths: struct port_config */
+	KIND_ADDRESSES,	  /* addresses with prefix lengths: struct port_addresses */
 	KIND_GATEWAYS,	  /* addresses: struct port_gateways */
 	KIND_PEERS,	  /* addresses, with prefix lengths or without: struct peer_list */
 	KIND_MAC,
@@ -68,7 +68,7 @@ int setting_parse(const struct setting *s, const char *key, const char *value, v
 void setting_text(const struct setting *s, const void *base, char out[CONFIG_TEXT_BYTES]);
 
 /* Parsers of addresses. 0; -EINVAL with *why. */
-int parse_addresses(const char *value, struct port_config *port, struct reason *why);
+int parse_addresses(const char *value, struct port_addresses *to, struct reason *why);
 int parse_gateways(const char *value, struct port_gateways *g, struct reason *why);
 int parse_peers(const char *value, struct peer_list *peers, struct reason *why);
 int parse_mac(const char *value, uint8_t mac[6], struct reason *why);

@@ -84,12 +84,12 @@ static void put_ip(struct text *t, const uint8_t ip[16])
 	    inet_ntop(v4 ? AF_INET : AF_INET6, ip + (v4 ? IP_V4_AT : 0), name, sizeof(name)));
 }
 
-static void put_addresses(struct text *t, const struct port_config *port)
+static void put_addresses(struct text *t, const struct port_addresses *a)
 {
-	for (unsigned i = 0; i < port->n_addresses; i++) {
+	for (unsigned i = 0; i < a->count; i++) {
 		put(t, "%s", i ? ", " : "");
-		put_ip(t, port->address[i].ip);
-		put(t, "/%u", port->address[i].prefix_len);
+		put_ip(t, a->at[i].ip);
+		put(t, "/%u", a->at[i].prefix_len);
 	}
 }
 

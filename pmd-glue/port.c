@@ -183,9 +183,9 @@ static void choose_mac(struct port *port)
 		return;
 	}
 	rte_eth_random_addr(port->mac);
-	if (port->config.n_addresses == 0)
+	if (port->config.addresses.count == 0)
 		return;
-	h = hash(port->config.address[0].ip, 16);
+	h = hash(port->config.addresses.at[0].ip, 16);
 	memcpy(port->mac + 1, &h, 5);
 	port->mac[0] = 0x02;
 }
@@ -200,16 +200,18 @@ static void list_own_addresses(struct port *port)
 					     .ip = {0xfe, 0x80, [8] = mac[0] ^ 2, mac[1], mac[2],
 						    0xff, 0xfe, mac[3], mac[4], mac[5]}};
 	port->n_own = 1;
-	for (unsigned int i = 0; i < port->config.n_addresses; i++) {
-		if (memcmp(port->config.address[i].ip, port->own[0].ip, 16) != 0)
-			port->own[port->n_own++] = port->config.address[i];
+	for (unsigned int i = 0; i < port->config.addresses.count; i++) {
+		if (memcmp(port->config.addresses.at[i].ip, port->own[0].ip, 16) != 0)
+			port->own[port->n_own++] = port->config.addresses.at[i];
 	}
 }
 
-bool port_moves(const struct port *port, const struct port_address *address, unsigned int n)
+bool port_moves(const struct port *port, const struct port_addresses *to)
 {
-	return n != port->config.n_addresses ||
-	       memcmp(port->config.address, address, n * sizeof(*address)) != 0;
+	const struct port_addresses *now = &port->config.addresses;
+
+	return to->count != now->count ||
+	       memcmp(to->at, now->at, to->count * sizeof(to->at[0])) != 0;
 }
 
 static bool was_own(const struct port_address *before, unsigned int n, const uint8_t ip[16])
@@ -221,14 +223,13 @@ static bool was_own(const struct port_address *before, unsigned int n, const uin
 	return false;
 }
 
-void port_move(struct port *port, const struct port_address *address, unsigned int n)
+void port_move(struct port *port, const struct port_addresses *to)
 {
 	const unsigned int n_before = port->n_own;
 	struct port_address before[PORT_OWN_MAX];
 
 	memcpy(before, port->own, sizeof(before));
-	memcpy(port->config.address, address, n * sizeof(*address));
-	port->config.n_addresses = n;
+	port->config.addresses = *to;
 	list_own_addresses(port);
 	make_filter(port);
 	kernel_refresh(port);

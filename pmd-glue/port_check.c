@@ -31,10 +31,10 @@ static bool address_is_good(const struct port_address *a)
 
 static bool addresses_are_good(const struct port_config *c)
 {
-	if (c->n_addresses > PORT_ADDRESSES_MAX)
+	if (c->addresses.count > PORT_ADDRESSES_MAX)
 		return false;
-	for (unsigned int i = 0; i < c->n_addresses; i++) {
-		if (!address_is_good(&c->address[i]))
+	for (unsigned int i = 0; i < c->addresses.count; i++) {
+		if (!address_is_good(&c->addresses.at[i]))
 			return false;
 	}
 	return (!c->gateways.has_v4 || ip_is_v4_mapped(c->gateways.v4)) &&

@@ -162,19 +162,16 @@ void device_destroy(struct device *v)
 
 bool device_moves(const struct device *v)
 {
-	const struct port_config *p = &v->section->port;
-
-	return port_moves(v->port, p->address, p->n_addresses);
+	return port_moves(v->port, &v->section->port.addresses);
 }
 
 void device_move(struct device *v)
 {
-	const struct port_config *p = &v->section->port;
 	struct wire_path gids[GID_TABLE_MAX];
 	struct port_info info;
 
 	lcores_pause(v->lcores);
-	port_move(v->port, p->address, p->n_addresses);
+	port_move(v->port, &v->section->port.addresses);
 	port_info(v->port, &info);
 	hca_move(v->hca, gids, fill_gids(gids, &info));
 	lcores_resume(v->lcores);

@@ -44,19 +44,19 @@ static int make_port(struct rig *r, unsigned i)
 {
 	static const char *const names[] = {"near", "away"};
 	struct port_config c = {
-		.type = PORT_RING, .queues = 1, .socket = SOCKET_ID_ANY, .n_addresses = 1};
+		.type = PORT_RING, .queues = 1, .socket = SOCKET_ID_ANY, .addresses.count = 1};
 	struct rig_side *s = &r->side[i];
 	struct port_info info;
 
 	snprintf(c.name, sizeof(c.name), "%s", names[i]);
 	snprintf(c.peer, sizeof(c.peer), "%s", names[!i]);
-	c.address[0] = (struct port_address){
+	c.addresses.at[0] = (struct port_address){
 		.ip = {[10] = 0xff, [11] = 0xff, 192, 168, 77, (uint8_t)(i + 1)}, .prefix_len = 24};
 	if (port_create(&c, r->packets, r->clones, &s->port) || port_start(s->port))
 		return fail("port");
 	port_info(s->port, &info);
 	memcpy(s->mac, info.mac, sizeof(s->mac));
-	memcpy(s->ip, c.address[0].ip, sizeof(s->ip));
+	memcpy(s->ip, c.addresses.at[0].ip, sizeof(s->ip));
 	return 0;
 }
 

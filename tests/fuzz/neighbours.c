@@ -28,17 +28,17 @@ static const uint8_t v6[2][16] = {{0xfd, [15] = 1}, {0xfd, [15] = 2}};
 static struct port *open_port(const char *name, const char *peer, unsigned int i)
 {
 	struct port_config c = {
-		.type = PORT_RING, .queues = 1, .socket = SOCKET_ID_ANY, .n_addresses = 2};
+		.type = PORT_RING, .queues = 1, .socket = SOCKET_ID_ANY, .addresses.count = 2};
 	struct port *port = NULL;
 
 	snprintf(c.name, sizeof(c.name), "%s", name);
 	snprintf(c.peer, sizeof(c.peer), "%s", peer);
 	memcpy(c.mac, mac[i], 6);
-	c.address[0] = (struct port_address){.prefix_len = 24};
-	c.address[0].ip[10] = c.address[0].ip[11] = 0xff;
-	memcpy(c.address[0].ip + 12, v4[i], 4);
-	c.address[1] = (struct port_address){.v6 = true, .prefix_len = 64};
-	memcpy(c.address[1].ip, v6[i], 16);
+	c.addresses.at[0] = (struct port_address){.prefix_len = 24};
+	c.addresses.at[0].ip[10] = c.addresses.at[0].ip[11] = 0xff;
+	memcpy(c.addresses.at[0].ip + 12, v4[i], 4);
+	c.addresses.at[1] = (struct port_address){.v6 = true, .prefix_len = 64};
+	memcpy(c.addresses.at[1].ip, v6[i], 16);
 	REQUIRE(port_create(&c, packets, clones, &port) == 0 && port_start(port) == 0);
 	return port;
 }

@@ -50,6 +50,12 @@ struct port_address {
 	uint8_t prefix_len; /* as written: 0..32 for IPv4, 0..128 for IPv6 */
 };
 
+/* The configured addresses of a port. */
+struct port_addresses {
+	struct port_address at[PORT_ADDRESSES_MAX];
+	unsigned int count;
+};
+
 /*
  * Faults on the transmit side, for tests of the layers above. Probabilities are per frame, 0..1,
  * drawn from a generator seeded with `seed` and the queue number: the same frames suffer the same
@@ -83,9 +89,9 @@ struct port_config {
 	char peer[PORT_NAME_BYTES]; /* ring: name of the port at the other end; may be its own */
 	bool memif_server;
 	uint32_t memif_id;
-	uint8_t mac[6]; /* all zero: the device's own (ring, memif, tap: made from address[0]) */
-	struct port_address address[PORT_ADDRESSES_MAX];
-	unsigned int n_addresses;
+	uint8_t mac
+		[6]; /* all zero: the device's own (ring, memif, tap: made from the first address) */
+	struct port_addresses addresses;
 	struct port_gateways gateways;
 	uint16_t vlan; /* 0: untagged */
 	/*
@@ -163,14 +169,14 @@ int port_set_impairment(struct port *port, const struct port_impairment *impairm
 void port_set_gateways(struct port *port, const struct port_gateways *gateways);
 
 /* Are these other addresses than the configured ones, or in another order? */
-bool port_moves(const struct port *port, const struct port_address *address, unsigned int n);
+bool port_moves(const struct port *port, const struct port_addresses *to);
 /*
- * Replaces the configured addresses by these n, up to PORT_ADDRESSES_MAX. The MAC address and the
+ * Replaces the configured addresses by these. The MAC address and the
  * link-local one stay. Neighbours are told of those that are new, once: gratuitous ARP, unsolicited
  * advertisement; where a kernel has them too, that is the kernel's to do. No lcore may be polling the
  * port.
  */
-void port_move(struct port *port, const struct port_address *address, unsigned int n);
+void port_move(struct port *port, const struct port_addresses *to);
 
 /* Fills in a snapshot of the port. Never fails. */
 void port_info(struct port *port, struct port_info *info);

@@ -92,6 +92,10 @@ TEST(merge__tells_each_difference_and_applies_what_can_be)
 		 "daemon.log_level info>debug;hca0.admit >10.0.0.1;",
 		 ""},
 		{{NULL},
+		 {"hca0.mtu=2000", "hca0.address=10.0.0.1/8"},
+		 "hca0.address 192.168.77.1/24, fd77::1/64>10.0.0.1/8;hca0.mtu 0>2000 restart;",
+		 "hca0.mtu 0>2000 restart;"},
+		{{NULL},
 		 {"daemon.cm=off", "hca0.ack_interval=4", "hca0.lcore.header_parse.1=3"},
 		 "daemon.cm on>off restart;hca0.lcore.STAGE[.ENGINE] >header_parse.1 = 3 restart;"
 		 "hca0.ack_interval 16>4;",

@@ -123,12 +123,12 @@ TEST(addresses__both_families_and_spaces)
 
 	config_defaults(&c);
 	assert_int_equal(set_hca(&c, "address", " 10.0.0.7/8 ,\tfd00::7/64", &why), 0);
-	assert_int_equal(c.hca[0].port.n_addresses, 2);
-	assert_false(c.hca[0].port.address[0].v6);
-	assert_memory_equal(c.hca[0].port.address[0].ip, v4, 16);
-	assert_int_equal(c.hca[0].port.address[0].prefix_len, 8);
-	assert_true(c.hca[0].port.address[1].v6);
-	assert_int_equal(c.hca[0].port.address[1].ip[15], 7);
+	assert_int_equal(c.hca[0].port.addresses.count, 2);
+	assert_false(c.hca[0].port.addresses.at[0].v6);
+	assert_memory_equal(c.hca[0].port.addresses.at[0].ip, v4, 16);
+	assert_int_equal(c.hca[0].port.addresses.at[0].prefix_len, 8);
+	assert_true(c.hca[0].port.addresses.at[1].v6);
+	assert_int_equal(c.hca[0].port.addresses.at[1].ip[15], 7);
 	assert_int_equal(set_hca(&c, "gateway", "10.0.0.1, fd00::1", &why), 0);
 	assert_true(c.hca[0].port.gateways.has_v4 && c.hca[0].port.gateways.has_v6);
 }

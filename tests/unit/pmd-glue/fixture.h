@@ -76,14 +76,14 @@ static inline void set_v6(struct port_address *a, uint8_t last)
 static inline struct port_config ring_config(const char *name, const char *peer, uint8_t last)
 {
 	struct port_config c = {
-		.type = PORT_RING, .queues = 1, .socket = SOCKET_ID_ANY, .n_addresses = 2};
+		.type = PORT_RING, .queues = 1, .socket = SOCKET_ID_ANY, .addresses.count = 2};
 
 	snprintf(c.name, sizeof(c.name), "%s", name);
 	snprintf(c.peer, sizeof(c.peer), "%s", peer);
 	c.mac[0] = 2;
 	c.mac[5] = last;
-	set_v4(&c.address[0], last);
-	set_v6(&c.address[1], last);
+	set_v4(&c.addresses.at[0], last);
+	set_v6(&c.addresses.at[1], last);
 	return c;
 }
 

@@ -116,7 +116,7 @@ TEST(groups__a_port_without_ipv4_says_nothing_of_it)
 	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
 	struct pair p;
 
-	a.n_addresses = 0;
+	a.addresses.count = 0;
 	p = open_pair(&a, &b);
 	assert_int_equal(port_join(p.a, group4), 0);
 	assert_null(said_by(p.a, p.b));

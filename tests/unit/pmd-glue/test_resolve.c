@@ -87,7 +87,8 @@ TEST(resolve__link_local_configured_counts_once)
 	struct port_info info;
 	struct port *port;
 
-	memcpy(a.address[1].ip, (const uint8_t[16]){0xfe, 0x80, [11] = 0xff, 0xfe, 0, 0, 1}, 16);
+	memcpy(a.addresses.at[1].ip, (const uint8_t[16]){0xfe, 0x80, [11] = 0xff, 0xfe, 0, 0, 1},
+	       16);
 	port = open_port(&a);
 	port_info(port, &info);
 	assert_int_equal(info.n_addresses, 2);
@@ -113,11 +114,11 @@ TEST(source__of_every_destination)
 	struct port_config a = ring_config("a", "a", 1);
 	struct port *port;
 
-	set_v4(&a.address[2], 9);
-	a.address[2].ip[14] = 1;
-	set_v6(&a.address[3], 9);
-	a.address[3].ip[7] = 1;
-	a.n_addresses = 4;
+	set_v4(&a.addresses.at[2], 9);
+	a.addresses.at[2].ip[14] = 1;
+	set_v6(&a.addresses.at[3], 9);
+	a.addresses.at[3].ip[7] = 1;
+	a.addresses.count = 4;
 	port = open_port(&a);
 	expect_source(port, 1, "10.0.0.1"); /* its own */
 	expect_source(port, 3, "10.0.1.9");
@@ -134,9 +135,9 @@ TEST(source__of_every_destination)
 	expect_source(port, 2, "ff0e::1:2");
 	port_destroy(port);
 	a.gateways.has_v4 = a.gateways.has_v6 = true;
-	memcpy(a.gateways.v4, a.address[0].ip, 16);
+	memcpy(a.gateways.v4, a.addresses.at[0].ip, 16);
 	a.gateways.v4[15] = 254;
-	memcpy(a.gateways.v6, a.address[1].ip, 16);
+	memcpy(a.gateways.v6, a.addresses.at[1].ip, 16);
 	a.gateways.v6[15] = 254;
 	port = open_port(&a);
 	expect_source(port, 1, "10.0.2.1");
@@ -225,21 +226,20 @@ static unsigned int roce_arrives(struct pair *p, uint8_t ip)
 TEST(move__neighbours_are_told)
 {
 	struct pair p = open_default();
-	struct port_address to[2];
+	struct port_addresses to = {.count = 2};
 	struct port_info info;
 	uint8_t mac[6];
 
-	set_v4(&to[0], 7);
-	set_v6(&to[1], 7);
+	set_v4(&to.at[0], 7);
+	set_v6(&to.at[1], 7);
 	for (unsigned int i = 0; i < 2; i++)
-		assert_int_equal(resolve(&p, to[i].ip, mac), -EAGAIN);
+		assert_int_equal(resolve(&p, to.at[i].ip, mac), -EAGAIN);
 	assert_int_equal(roce_arrives(&p, 2), 2);
-	assert_true(port_moves(p.b, to, 2));
-	port_move(p.b, to, 2);
-	assert_false(port_moves(p.b, to, 2));
-	assert_true(port_moves(p.b, to, 1));
+	assert_true(port_moves(p.b, &to));
+	port_move(p.b, &to);
+	assert_false(port_moves(p.b, &to));
 	for (unsigned int i = 0; i < 2; i++) {
-		assert_int_equal(resolve(&p, to[i].ip, mac), 0);
+		assert_int_equal(resolve(&p, to.at[i].ip, mac), 0);
 		expect_mac(mac, 2);
 	}
 	assert_int_equal(port_counter(p.b, PORT_COUNTER_arp_answered), 0);
@@ -248,8 +248,10 @@ TEST(move__neighbours_are_told)
 	assert_int_equal(roce_arrives(&p, 7), 2);
 	port_info(p.b, &info);
 	assert_int_equal(info.n_addresses, 3);
-	assert_memory_equal(info.address[1].ip, to[0].ip, 16);
-	port_move(p.b, to, 1);
+	assert_memory_equal(info.address[1].ip, to.at[0].ip, 16);
+	to.count = 1;
+	assert_true(port_moves(p.b, &to));
+	port_move(p.b, &to);
 	assert_int_equal(port_counter(p.b, PORT_COUNTER_announced), 2); /* the one was there */
 	assert_int_equal(roce_arrives(&p, 7), 1);
 	close_pair(&p);

@@ -242,9 +242,9 @@ TEST(config__contradictions_are_refused)
 	REFUSED(c.peer[0] = 0, -EINVAL);
 	REFUSED(c.queues = 0, -EINVAL);
 	REFUSED(c.queues = PORT_QUEUES_MAX + 1, -EINVAL);
-	REFUSED(c.n_addresses = PORT_ADDRESSES_MAX + 1, -EINVAL);
-	REFUSED(c.address[0].prefix_len = 33, -EINVAL);
-	REFUSED(c.address[0].v6 = true, -EINVAL);
+	REFUSED(c.addresses.count = PORT_ADDRESSES_MAX + 1, -EINVAL);
+	REFUSED(c.addresses.at[0].prefix_len = 33, -EINVAL);
+	REFUSED(c.addresses.at[0].v6 = true, -EINVAL);
 	REFUSED(c.mac[0] = 1, -EINVAL);
 	REFUSED(c.vlan = 4095, -EINVAL);
 	REFUSED(c.mtu_bytes = 300, -EINVAL);
