@@ -3,6 +3,7 @@
  * Queue pair contexts: finding them, the one transition that several modules make, and the lists in
  * which they take turns.
  */
+#include <sys/mman.h>
 #include "context/qp_list.h"
 #include "engine_fixture.h"
 
@@ -84,6 +85,37 @@ TEST(qp_closing__all_modules_release_it)
 		qp_close(q, t);
 	}
 	assert_true(hca_qp_closed(q));
+}
+
+/* Pages of that memory, of whole pages, that take room. */
+static unsigned resident(const void *at, size_t bytes)
+{
+	static unsigned char in_core[4096];
+	unsigned n = 0;
+
+	assert_in_range(bytes / 4096, 1, sizeof(in_core));
+	assert_int_equal(mincore((void *)(uintptr_t)at, bytes, in_core), 0);
+	for (size_t i = 0; i < bytes / 4096; i++)
+		n += in_core[i] & 1;
+	return n;
+}
+
+/* What 128 outstanding READs and atomics of each may need costs nothing before it is used, nor
+ * after the queue pair has gone. */
+TEST(qp_answers__cost_nothing_while_unused)
+{
+	const size_t bytes = ANSWERS_MAX * sizeof(struct answer);
+	struct qp q = {.index = 5};
+	struct qp_table t;
+
+	assert_int_equal(qp_table_create(&t, 8), 0);
+	assert_int_equal(resident(t.answers, 8 * bytes), 0);
+	assert_int_equal(resident(t.results, 4096), 0);
+	qp_answers(&t, &q)[q.respg.fresh++].va = 1;
+	assert_true(resident(qp_answers(&t, &q), bytes) > 0);
+	qp_answers_release(&t, &q);
+	assert_int_equal(resident(qp_answers(&t, &q), bytes), 0);
+	qp_table_destroy(&t);
 }
 
 TEST(qp_state__what_it_permits)
