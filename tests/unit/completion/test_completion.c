@@ -183,6 +183,19 @@ TEST(cq_hold__backlog_full)
 	assert_false(take_event(&ev));
 }
 
+/* More than can be counted are lost, however many have been moved. */
+TEST(cq_hold__too_many_to_count)
+{
+	struct cq *q = &completion.cqs[CQN & completion.cq_mask];
+
+	hold();
+	q->stop = CQ_STOP_HELD | CQ_STOP_BACKLOG;
+	q->backlog_done = CQ_STOP_BACKLOG;
+	assert_false(post(0, false));
+	assert_int_equal(q->stop, CQ_STOP_HELD | CQ_STOP_BACKLOG | CQ_STOP_OVERRUN);
+	assert_int_equal(cq_remove(&completion, CQN), 0);
+}
+
 /* The CQ was not empty when it was held. */
 TEST(cq_release__overruns)
 {

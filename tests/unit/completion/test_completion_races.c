@@ -277,6 +277,55 @@ TEST(cq_release__waits_for_the_entry)
 	in_order();
 }
 
+static uint32_t next_in, next_out;
+
+static void hold_a_full_backlog(void)
+{
+	hold();
+	for (next_in = next_out = 0; next_in < ENTRIES; next_in++)
+		post_to(CQN, next_in);
+}
+
+static void write_the_last(void)
+{
+	const struct cqe entry = {.my_qpn = next_in - 1, .opcode = 0x0a};
+
+	write_entry(&backlog[(next_in - 1) % ENTRIES], &entry, LOG_WRITTEN);
+}
+
+/* The client takes what is there; nearly as many complete, the last one is still to be written. */
+static void take_and_add(void)
+{
+	uint32_t *stop = &completion.cqs[CQN & completion.cq_mask].stop, n = 0;
+	struct cqe c;
+
+	for (; take_cqe(&c); n++)
+		assert_int_equal(c.my_qpn, next_out++);
+	for (; n > 2; n--)
+		post_to(CQN, next_in++);
+	if (n == 2 && *stop & CQ_STOP_HELD) {
+		__atomic_add_fetch(stop, 1, __ATOMIC_RELAXED);
+		next_in++;
+		pause_for = write_the_last;
+	}
+}
+
+static void all_in_order(void)
+{
+	struct cqe c;
+
+	while (take_cqe(&c))
+		assert_int_equal(c.my_qpn, next_out++);
+	assert_int_equal(next_out, next_in);
+	assert_int_equal(counter_read(&counters, COUNTER_cq_overruns), 0);
+}
+
+/* The backlog is a ring: those that complete during the release take places that it has emptied. */
+TEST(cq_release__while_its_backlog_goes_round)
+{
+	each_order(state, hold_a_full_backlog, unhold, take_and_add, all_in_order);
+}
+
 static void event_1(void)
 {
 	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 1));
