@@ -378,17 +378,24 @@ TEST_OPTIONS(ws_poll__visits_are_bounded, &more_qps)
 
 /* ---- the stage ---- */
 
-/* A queue pair has one chain at a time with WQEParse, and several in one poll. */
+/* A queue pair has one chain at a time with WQEParse, and in one poll as many as make a burst of
+ * what WQEParse takes and makes. */
 TEST(doorbell_wqe_poll__several_chains)
 {
-	for (uint32_t i = 0; i < 6; i += 2) {
+	enum { LENGTH = 3, REQUESTS = BURST + 8 };
+
+	fx->e->settings.pipeline_depth = REQUESTS;
+	for (uint32_t i = 0; i < REQUESTS; i++) {
 		wqe_empty_send(0, i * 64);
-		wqe_empty_send(0, i * 64 + 64);
-		wqe_link(0, i * 64, i * 64 + 64, USER_SEND, 1);
-		ring(0, USER_SEND, i * 64, 16);
+		if (i % LENGTH)
+			wqe_link(0, i * 64 - 64, i * 64, USER_SEND, 1);
+		else
+			ring(0, USER_SEND, i * 64, 16);
 	}
 	doorbell_wqe_poll(fx->e);
-	for (uint32_t i = 0; i < 6; i++)
+	assert_int_equal(fx_ring_count(CHANNEL_DP_RTC), BURST / (1 + LENGTH) * LENGTH);
+	doorbell_wqe_poll(fx->e);
+	for (uint32_t i = 0; i < REQUESTS; i++)
 		assert_descriptor(CHANNEL_DP_RTC, 0, i * 64);
 }
 
