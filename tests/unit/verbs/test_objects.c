@@ -311,6 +311,15 @@ TEST(address__of_who_sent)
 		assert_int_equal(pthread_mutex_unlock(&(object)->mutex), 0);                       \
 	} while (0)
 
+TEST(fields__of_a_context)
+{
+	assert_int_equal(ctx->num_comp_vectors, 1);
+	assert_ptr_equal(ctx->abi_compat, __VERBS_ABI_IS_EXTENDED);
+	assert_int_equal(pthread_mutex_trylock(&ctx->mutex), 0);
+	assert_int_equal(pthread_mutex_trylock(&ctx->mutex), EBUSY);
+	assert_int_equal(pthread_mutex_unlock(&ctx->mutex), 0);
+}
+
 TEST(fields__of_new_objects)
 {
 	struct ibv_ah_attr to = {.is_global = 1, .port_num = 1};
@@ -318,6 +327,7 @@ TEST(fields__of_new_objects)
 	struct ibv_qp_init_attr qp_attr = {.qp_context = memory,
 					   .cap = {.max_send_wr = 1, .max_send_sge = 1},
 					   .qp_type = IBV_QPT_RC};
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(ctx);
 	struct ibv_mr *mr[2];
 	struct ibv_mw *mw[2];
 	struct ibv_ah *ah[2];
@@ -330,7 +340,7 @@ TEST(fields__of_new_objects)
 		mr[i] = ibv_reg_mr(pd, memory, BYTES, ALL);
 		mw[i] = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
 		ah[i] = ibv_create_ah(pd, &to);
-		cq[i] = ibv_create_cq(ctx, 4, memory, NULL, 0);
+		cq[i] = ibv_create_cq(ctx, 4, memory, i ? NULL : channel, 0);
 		srq[i] = ibv_create_srq(pd, &srq_attr);
 		qp_attr.send_cq = qp_attr.recv_cq = cq[i];
 		qp_attr.srq = srq[i];
@@ -341,7 +351,11 @@ TEST(fields__of_new_objects)
 	NEW(mw[0], mw[1]);
 	assert_int_not_equal(mw[0]->rkey, mw[1]->rkey);
 	NEW(ah[0], ah[1]);
+	assert_ptr_equal(channel->context, ctx);
 	NEW(cq[0], cq[1]);
+	assert_ptr_equal(cq[0]->channel, channel);
+	assert_null(cq[1]->channel);
+	assert_ptr_equal(cq[0]->cq_context, memory);
 	NOTHING_COMPLETED(cq[0], comp_events_completed);
 	NOTHING_COMPLETED(cq[0], async_events_completed);
 	NEW(srq[0], srq[1]);
@@ -359,6 +373,7 @@ TEST(fields__of_new_objects)
 		assert_int_equal(ibv_dealloc_mw(mw[i]), 0);
 		assert_int_equal(ibv_dereg_mr(mr[i]), 0);
 	}
+	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
 }
 
 /* ---- handles that are none ---- */
@@ -413,6 +428,13 @@ DESTROYER(end_mr, ibv_mr, ibv_dereg_mr)
 DESTROYER(end_td, ibv_td, ibv_dealloc_td)
 DESTROYER(end_pd, ibv_pd, ibv_dealloc_pd)
 
+static void zoo_close(struct zoo *z)
+{
+	assert_int_equal(end_qp(z->qp) + end_srq(z->srq) + end_cq(z->cq), 0);
+	assert_int_equal(end_channel(z->channel) + end_ah(z->ah) + end_mw(z->mw), 0);
+	assert_int_equal(end_mr(z->mr) + end_td(z->td) + end_pd(z->pd), 0);
+}
+
 TEST(handles__garbled_or_gone)
 {
 	static uint64_t nothing[64];
@@ -448,7 +470,136 @@ TEST(handles__garbled_or_gone)
 	}
 }
 
-TEST(handles__every_control_verb_looks)
+/* Verbs that end no object of the zoo: 0, or what the program sees as an error. They undo what they
+ * make. */
+#define LOOKER(name, expression)                                                                   \
+	static int name(const struct zoo *z)                                                       \
+	{                                                                                          \
+		return expression;                                                                 \
+	}
+
+static int made(void *object, int (*end)(void *object))
+{
+	return object ? end(object) : errno;
+}
+
+static union ibv_gid multicast = {.raw = {[10] = 0xff, [11] = 0xff, 239, 1, 2, 3}};
+
+static struct ibv_qp *qp_of(const struct zoo *z)
+{
+	return ibv_create_qp(z->pd, &(struct ibv_qp_init_attr){.send_cq = z->cq,
+							       .recv_cq = z->cq,
+							       .srq = z->srq,
+							       .cap = {.max_send_wr = 1},
+							       .qp_type = IBV_QPT_RC});
+}
+
+static struct ibv_qp *qp_ex_of(const struct zoo *z)
+{
+	const uint32_t mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+
+	return ibv_create_qp_ex(ctx,
+				&(struct ibv_qp_init_attr_ex){.send_cq = z->cq,
+							      .recv_cq = z->cq,
+							      .srq = z->srq,
+							      .pd = z->pd,
+							      .comp_mask = mask,
+							      .send_ops_flags = IBV_QP_EX_WITH_SEND,
+							      .cap = {.max_send_wr = 1},
+							      .qp_type = IBV_QPT_RC});
+}
+
+static struct ibv_ah *ah_of(const struct zoo *z)
+{
+	struct ibv_ah_attr to = {.is_global = 1, .port_num = 1};
+
+	assert_int_equal(ibv_query_gid(ctx, 1, 0, &to.grh.dgid), 0);
+	return ibv_create_ah(z->pd, &to);
+}
+
+static struct ibv_srq *srq_of(const struct zoo *z)
+{
+	return ibv_create_srq(z->pd, &(struct ibv_srq_init_attr){.attr = {4, 1, 0}});
+}
+
+LOOKER(query_qp,
+       ibv_query_qp(z->qp, &(struct ibv_qp_attr){0}, IBV_QP_STATE, &(struct ibv_qp_init_attr){0}))
+LOOKER(modify_qp,
+       ibv_modify_qp(z->qp,
+		     &(struct ibv_qp_attr){.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = 1},
+		     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY))
+LOOKER(attach, ibv_attach_mcast(z->qp, &multicast, 0))
+LOOKER(detach, ibv_detach_mcast(z->qp, &multicast, 0))
+LOOKER(resize_cq, ibv_resize_cq(z->cq, 8))
+LOOKER(query_srq, ibv_query_srq(z->srq, &(struct ibv_srq_attr){0}))
+LOOKER(modify_srq, ibv_modify_srq(z->srq, &(struct ibv_srq_attr){.srq_limit = 1}, IBV_SRQ_LIMIT))
+LOOKER(rereg_mr, ibv_rereg_mr(z->mr, IBV_REREG_MR_CHANGE_PD, z->pd, NULL, 0, 0) ? EINVAL : 0)
+LOOKER(reg_mr, made(ibv_reg_mr_iova(z->pd, memory, BYTES, 0, ALL), end_mr))
+LOOKER(null_mr, made(ibv_alloc_null_mr(z->pd), end_mr))
+LOOKER(alloc_mw, made(ibv_alloc_mw(z->pd, IBV_MW_TYPE_2), end_mw))
+LOOKER(create_ah, made(ah_of(z), end_ah))
+LOOKER(create_srq, made(srq_of(z), end_srq))
+LOOKER(create_qp, made(qp_of(z), end_qp))
+LOOKER(create_qp_ex, made(qp_ex_of(z), end_qp))
+LOOKER(parent,
+       made(ibv_alloc_parent_domain(ctx, &(struct ibv_parent_domain_init_attr){.pd = z->pd}),
+	    end_pd))
+
+TEST(handles__garbled_ones_change_nothing)
+{
+	struct zoo z;
+
+	zoo_open(&z);
+	const struct {
+		int (*call)(const struct zoo *z);
+		uint32_t *handle;
+	} rows[] = {
+		{query_qp, &z.qp->handle},     {modify_qp, &z.qp->handle},
+		{attach, &z.qp->handle},       {detach, &z.qp->handle},
+		{resize_cq, &z.cq->handle},    {query_srq, &z.srq->handle},
+		{modify_srq, &z.srq->handle},  {rereg_mr, &z.mr->handle},
+		{rereg_mr, &z.pd->handle},     {reg_mr, &z.pd->handle},
+		{null_mr, &z.pd->handle},      {alloc_mw, &z.pd->handle},
+		{create_ah, &z.pd->handle},    {create_srq, &z.pd->handle},
+		{create_qp, &z.pd->handle},    {create_qp, &z.cq->handle},
+		{create_qp, &z.srq->handle},   {create_qp_ex, &z.pd->handle},
+		{create_qp_ex, &z.cq->handle}, {create_qp_ex, &z.srq->handle},
+		{parent, &z.pd->handle},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		for (int bit = 0; bit < 32; bit++) {
+			*rows[i].handle ^= 1u << bit;
+			assert_int_equal(rows[i].call(&z), EINVAL);
+			*rows[i].handle ^= 1u << bit;
+		}
+		assert_int_equal(rows[i].call(&z), 0);
+	}
+	zoo_close(&z);
+}
+
+/* These return nothing: what they do not know stays as it is. */
+TEST(handles__garbled_ones_are_not_unimported)
+{
+	struct ibv_mr *mr = ibv_reg_mr(pd, memory, BYTES, ALL), *m = ibv_import_mr(pd, mr->handle);
+	struct ibv_pd *d = ibv_import_pd(ctx, pd->handle);
+
+	for (int bit = 0; bit < 32; bit++) {
+		m->handle ^= 1u << bit;
+		d->handle ^= 1u << bit;
+		ibv_unimport_mr(m);
+		ibv_unimport_pd(d);
+		m->handle ^= 1u << bit;
+		d->handle ^= 1u << bit;
+	}
+	assert_ptr_equal(m->pd, pd);
+	assert_ptr_equal(d->context, ctx);
+	ibv_unimport_mr(m);
+	ibv_unimport_pd(d);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+TEST(handles__pointers_to_something_else)
 {
 	static uint64_t nothing[64];
 	void *no = nothing;
@@ -471,6 +622,13 @@ TEST(handles__every_control_verb_looks)
 	FAILS(ibv_create_comp_channel(no), EINVAL);
 	FAILS(ibv_create_cq(no, 4, NULL, NULL, 0), EINVAL);
 	FAILS(ibv_create_cq(ctx, 4, NULL, no, 0), EINVAL);
+	FAILS(ibv_create_cq_ex(ctx, &(struct ibv_cq_init_attr_ex){.cqe = 4, .channel = no}),
+	      EINVAL);
+	FAILS(ibv_alloc_parent_domain(ctx, &(struct ibv_parent_domain_init_attr){.pd = no}),
+	      EINVAL);
+	FAILS(ibv_alloc_parent_domain(ctx,
+				      &(struct ibv_parent_domain_init_attr){.pd = z.pd, .td = no}),
+	      EINVAL);
 	FAILS(ibv_create_srq(no, &srq_init), EINVAL);
 	FAILS(ibv_create_ah(no, &to), EINVAL);
 	FAILS(ibv_create_ah_from_wc(no, &(struct ibv_wc){0}, &(struct ibv_grh){0}, 1), EINVAL);
@@ -499,6 +657,8 @@ TEST(handles__every_control_verb_looks)
 			 IBV_REREG_MR_ERR_INPUT);
 	assert_int_equal(ibv_rereg_mr(z.mr, IBV_REREG_MR_CHANGE_PD, no, NULL, 0, 0),
 			 IBV_REREG_MR_ERR_INPUT);
+	ibv_unimport_pd(no);
+	ibv_unimport_mr(no);
 	ibv_ack_cq_events(no, 1);
 	for (int type = IBV_EVENT_CQ_ERR; type <= IBV_EVENT_WQ_FATAL; type++) {
 		event = (struct ibv_async_event){.element.cq = no, .event_type = type};
@@ -512,8 +672,7 @@ TEST(handles__every_control_verb_looks)
 	assert_int_equal(ibv_close_device(own), EINVAL);
 	assert_int_equal(ibv_dealloc_pd(left), EINVAL);
 	free(left); /* the program's loss: nothing else refers to it */
-	end_qp(z.qp), end_srq(z.srq), end_cq(z.cq), end_channel(z.channel), end_ah(z.ah);
-	end_mw(z.mw), end_mr(z.mr), end_td(z.td), end_pd(z.pd);
+	zoo_close(&z);
 }
 
 TEST(channel__in_use)
@@ -544,6 +703,51 @@ static struct ibv_async_event next_event(void)
 	return event;
 }
 
+/* Waits until *count, which `mutex` guards and `cond` announces, is 1. */
+struct watch {
+	pthread_mutex_t *mutex;
+	pthread_cond_t *cond;
+	const uint32_t *count;
+	bool waits;
+};
+#define WATCH(object, count)                                                                       \
+	(struct watch)                                                                             \
+	{                                                                                          \
+		&(object)->mutex, &(object)->cond, &(object)->count, false                         \
+	}
+
+static void *watch(void *arg)
+{
+	struct watch *w = arg;
+
+	pthread_mutex_lock(w->mutex);
+	w->waits = true;
+	while (*w->count != 1)
+		pthread_cond_wait(w->cond, w->mutex);
+	pthread_mutex_unlock(w->mutex);
+	return NULL;
+}
+
+/* Acknowledges the first event, or completion event of `cq`, while another thread already waits. */
+static void acknowledge(struct watch w, struct ibv_async_event *event, struct ibv_cq *cq)
+{
+	pthread_t watcher;
+	bool waits = false;
+
+	assert_int_equal(*w.count, 0);
+	assert_int_equal(pthread_create(&watcher, NULL, watch, &w), 0);
+	while (!waits) {
+		pthread_mutex_lock(w.mutex);
+		waits = w.waits;
+		pthread_mutex_unlock(w.mutex);
+	}
+	if (event)
+		ibv_ack_async_event(event);
+	else
+		ibv_ack_cq_events(cq, 1);
+	assert_int_equal(pthread_join(watcher, NULL), 0);
+}
+
 /* Each names the program's own object, which goes once it is acknowledged. */
 TEST(events__of_objects)
 {
@@ -567,9 +771,7 @@ TEST(events__of_objects)
 	assert_int_equal(event.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
 	assert_ptr_equal(event.element.srq, srq);
 	assert_ptr_equal(event.element.srq->srq_context, memory);
-	assert_int_equal(srq->events_completed, 0);
-	ibv_ack_async_event(&event);
-	assert_int_equal(srq->events_completed, 1);
+	acknowledge(WATCH(srq, events_completed), &event, NULL);
 	assert_int_equal(
 		ibv_modify_qp(qp, &to,
 			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
@@ -579,31 +781,10 @@ TEST(events__of_objects)
 	event = next_event();
 	assert_int_equal(event.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
 	assert_ptr_equal(event.element.qp, qp);
-	assert_int_equal(qp->events_completed, 0);
-	ibv_ack_async_event(&event);
-	assert_int_equal(qp->events_completed, 1);
+	acknowledge(WATCH(qp, events_completed), &event, NULL);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 	assert_int_equal(ibv_destroy_cq(cq), 0);
-}
-
-/* Waits until *count, which `mutex` guards and `cond` announces, is `wanted`. */
-struct watch {
-	pthread_mutex_t *mutex;
-	pthread_cond_t *cond;
-	const uint32_t *count;
-	uint32_t wanted;
-};
-
-static void *watch(void *arg)
-{
-	struct watch *w = arg;
-
-	pthread_mutex_lock(w->mutex);
-	while (*w->count != w->wanted)
-		pthread_cond_wait(w->cond, w->mutex);
-	pthread_mutex_unlock(w->mutex);
-	return NULL;
 }
 
 /* The receives of a QP that fails overflow a CQ of two entries: events of both kinds come. */
@@ -619,9 +800,7 @@ TEST(events__of_a_cq_are_counted_in_it)
 	struct ibv_qp *qp = ibv_create_qp(pd, &init);
 	struct ibv_qp_attr to = {.qp_state = IBV_QPS_INIT, .port_num = 1};
 	struct ibv_recv_wr wr = {0}, *bad;
-	struct watch completions = {&cq->mutex, &cq->cond, &cq->comp_events_completed, 1};
 	struct ibv_async_event event;
-	pthread_t watcher;
 	void *user;
 
 	assert_int_equal(
@@ -636,16 +815,11 @@ TEST(events__of_a_cq_are_counted_in_it)
 	assert_int_equal(ibv_get_cq_event(channel, &from, &user), 0);
 	assert_ptr_equal(from, cq);
 	assert_ptr_equal(user, memory);
-	assert_int_equal(cq->comp_events_completed, 0);
-	assert_int_equal(pthread_create(&watcher, NULL, watch, &completions), 0);
-	ibv_ack_cq_events(cq, 1);
-	assert_int_equal(pthread_join(watcher, NULL), 0);
+	acknowledge(WATCH(cq, comp_events_completed), NULL, cq);
 	event = next_event();
 	assert_int_equal(event.event_type, IBV_EVENT_CQ_ERR);
 	assert_ptr_equal(event.element.cq, cq);
-	assert_int_equal(cq->async_events_completed, 0);
-	ibv_ack_async_event(&event);
-	assert_int_equal(cq->async_events_completed, 1);
+	acknowledge(WATCH(cq, async_events_completed), &event, NULL);
 	assert_int_equal(cq->comp_events_completed, 1);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	assert_int_equal(ibv_destroy_cq(cq), 0);
