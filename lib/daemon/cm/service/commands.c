@@ -64,7 +64,7 @@ int ucm_run(struct ucm_call *call, const uint8_t *message, size_t message_bytes,
 	if (h.out < c->response_least)
 		return -ENOSPC;
 	memcpy(body, message + sizeof(h), h.in);
-	call->out = MIN(h.out, sizeof(whole));
+	call->out = h.out;
 	call->bytes = c->response;
 	call->extra = message + sizeof(h) + h.in;
 	call->extra_bytes = (uint32_t)(message_bytes - sizeof(h) - h.in);
