@@ -127,6 +127,20 @@ expect 0 'header_parse' --socket "$socket" top -b -n 1 -d 0.1 --hca hca1
 expect 2 'wants a terminal' --socket "$socket" top
 expect 2 'not a number above 0' --socket "$socket" top -n 0
 expect 2 'no key to sort by' --socket "$socket" top -b --sort size
+expect 2 'pause what' --socket "$socket" pause
+expect 2 'stands with it' --socket "$socket" pause rwm
+expect 2 "did you mean 'segmentation'" --socket "$socket" pause segmentatio
+expect 1 'debug of hca1 is off' --socket "$socket" pause hca1.ee
+expect 0 'debug: off -> on' --socket "$socket" set hca1.debug on
+expect 0 'hca1: ee respg paused' --socket "$socket" pause responder_exec --keep
+expect 0 'ee is paused' --socket "$socket" fifos
+expect 0 'ee: nothing to do' --socket "$socket" step hca1.ee 2
+expect 2 'no number of steps' --socket "$socket" step ee no
+expect 0 'ee resumed' --socket "$socket" --hca hca1 resume ee
+expect 1 'ee is not paused' --socket "$socket" step ee
+expect 0 'respg resumed' --socket "$socket" resume
+expect 0 'nothing was paused' --socket "$socket" resume
+expect 0 'responder_exec' complete --socket "$socket" pause resp
 expect 0 'softhcad' --socket "$socket" clients
 expect 0 'none' --socket "$socket" clients --pid 1
 expect 1 'there is no HCA nosuch' --socket "$socket" --hca nosuch all

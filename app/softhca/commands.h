@@ -57,6 +57,10 @@ int refuse_option(const char *name);
  * EXIT_CODE_USAGE. */
 int refuse_setting(const char *name, const char *const *names, unsigned count);
 
+/* EXIT_CODE_OK if that is a stage, or a module that its stage polls; else prints why not, and the
+ * nearest name. */
+int refuse_module(const char *name);
+
 /* `softhca complete WORD...`: prints what the last word may become, a line each. Asks a daemon for
  * the names of its HCAs if there is one. Exit code. */
 int complete(int count, char **words);

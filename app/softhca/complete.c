@@ -2,6 +2,7 @@
 /* What a word of the command line may become, for shells; see commands.h. */
 #include <string.h>
 #include "commands.h"
+#include "pipeline/topology.h"
 #include "settings.h"
 #include "target.h"
 
@@ -98,6 +99,14 @@ static void offer_settings(int count, char **words, const char *begun)
 	settings_close(&all);
 }
 
+static void offer_modules(const char *begun)
+{
+	for (unsigned i = 0; i < STAGE_COUNT; i++)
+		offer("", stage_infos[i].name, begun);
+	for (unsigned i = 0; i < MODULE_COUNT; i++)
+		offer("", module_infos[i].name, begun);
+}
+
 int complete(int count, char **words)
 {
 	const char *begun = count ? words[count - 1] : "";
@@ -120,6 +129,8 @@ int complete(int count, char **words)
 		offer_commands(begun);
 	else if (strcmp(command->operands, "[HCA]") == 0)
 		offer_hcas(count, words, begun);
+	else if (strstr(command->operands, "MODULE"))
+		offer_modules(begun);
 	else if (strcmp(command->name, "set") == 0 && strcmp(words[count - 2], "set") == 0)
 		offer_settings(count, words, begun);
 	return EXIT_CODE_OK;

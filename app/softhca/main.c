@@ -120,6 +120,9 @@ static int apply_option(enum option_id id, const char *argument, struct request 
 	case OPTION_dot:
 		r->dot = true;
 		break;
+	case OPTION_keep:
+		r->keep = true;
+		break;
 	case OPTION_probe:
 		r->probe = true;
 		break;

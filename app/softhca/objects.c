@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `softhca qp`, `fifos`, `counters` and `held`: one table per HCA (and engine). */
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,6 +199,17 @@ static void print_calls(json_t *calls)
 	table_end(&t, stdout, "  ");
 }
 
+static void print_paused(const json_t *paused)
+{
+	const char *name;
+	json_t *text;
+
+	json_object_foreach((json_t *)(uintptr_t)paused, name, text)
+	{
+		printf("  %s is paused (%s)\n", name, json_string_value(text));
+	}
+}
+
 static void print_fifos(const json_t *answer)
 {
 	static const struct column of_fifo[] = {CHANNEL_VIEW(COLUMN)};
@@ -205,6 +217,7 @@ static void print_fifos(const json_t *answer)
 	const struct objects_table fifos = {"fifo", of_fifo, COUNT_OF(of_fifo), NULL, NULL};
 	const struct objects_table stages = {"stage", of_stage, COUNT_OF(of_stage), NULL, NULL};
 
+	print_paused(json_object_get(answer, "paused"));
 	print_objects(json_object_get(answer, "fifos"), &fifos, "  ");
 	print_calls(json_object_get(answer, "calls"));
 	print_objects(json_object_get(answer, "stages"), &stages, "  ");

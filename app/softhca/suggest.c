@@ -2,6 +2,7 @@
 /* Which command or option may have been meant; see commands.h. */
 #include <string.h>
 #include "commands.h"
+#include "pipeline/topology.h"
 
 enum { WORD_MAX = 32 };
 
@@ -80,6 +81,40 @@ int refuse_option(const char *name)
 	for (unsigned i = 0; i < OPTION_COUNT; i++)
 		consider(&g, option_infos[i].name);
 	return refuse_word("option", name[1] == '-' ? "--" : "-", &g);
+}
+
+/* The module that calls that one; NULL: it is polled by its stage. */
+static const char *caller_of(unsigned module)
+{
+	for (unsigned i = 0; i < CALL_COUNT; i++)
+		if (call_infos[i].called == module)
+			return module_infos[call_infos[i].caller].name;
+	return NULL;
+}
+
+int refuse_module(const char *name)
+{
+	struct guess g = {.typed = name, .distance = 3};
+
+	for (unsigned i = 0; i < STAGE_COUNT; i++) {
+		if (strcmp(name, stage_infos[i].name) == 0)
+			return EXIT_CODE_OK;
+		consider(&g, stage_infos[i].name);
+	}
+	for (unsigned i = 0; i < MODULE_COUNT; i++) {
+		const char *caller = caller_of(i);
+
+		if (strcmp(name, module_infos[i].name) != 0) {
+			consider(&g, module_infos[i].name);
+		} else if (caller) {
+			fprintf(stderr, "softhca: %s runs when %s calls it, and stands with it\n",
+				name, caller);
+			return EXIT_CODE_USAGE;
+		} else {
+			return EXIT_CODE_OK;
+		}
+	}
+	return refuse_word("stage or module", "", &g);
 }
 
 int refuse_setting(const char *name, const char *const *names, unsigned count)

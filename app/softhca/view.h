@@ -26,6 +26,7 @@ struct request {
 	unsigned pid;	    /* qp: only those of that process; 0: all */
 	const char *sort;   /* top: key of the queue pairs; NULL: the first */
 	bool probe;	    /* status: measure the distances of the lcores */
+	bool keep;	    /* pause: beyond the end of this process */
 	/* capture */
 	const char *file;		 /* pcapng; NULL: lines */
 	unsigned frames, snaplen;	 /* 0: all */
@@ -64,6 +65,10 @@ int view_metrics(struct connection *c, const struct request *r);
 int view_exporter(struct connection *c, const struct request *r);
 /* Captures frames of a port, until it is told to end. */
 int view_capture(struct connection *c, const struct request *r);
+/* Modules of the pipeline stop, take elements one by one, run again. */
+int view_pause(struct connection *c, const struct request *r);
+int view_step(struct connection *c, const struct request *r);
+int view_resume(struct connection *c, const struct request *r);
 int view_set(struct connection *c, const struct request *r);
 int view_help(struct connection *c, const struct request *r);
 /* Needs a daemon only for json; c is NULL if there is none. */

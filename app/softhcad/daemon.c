@@ -227,18 +227,17 @@ static bool has_network(const struct daemon *d)
 	return false;
 }
 
-static void set_timed(struct daemon *d, uint32_t timed)
+static void set_timed(struct daemon *d, bool timed)
 {
 	for (unsigned i = 0; i < d->device_count; i++)
 		for (unsigned k = 0; k < d->devices[i].section->engines; k++)
-			__atomic_store_n(&d->devices[i].hca->engines[k].timed, timed,
-					 __ATOMIC_RELAXED);
+			engine_watch(&d->devices[i].hca->engines[k], WATCH_TIMED, timed);
 }
 
 void daemon_measure(struct daemon *d)
 {
 	d->measured_until_ns = clock_now_ns(&d->lcores.clock) + MEASURED_S * 1000000000ull;
-	set_timed(d, 1);
+	set_timed(d, true);
 }
 
 static void measured_enough(struct daemon *d)
@@ -246,7 +245,7 @@ static void measured_enough(struct daemon *d)
 	if (!d->measured_until_ns || clock_now_ns(&d->lcores.clock) < d->measured_until_ns)
 		return;
 	d->measured_until_ns = 0;
-	set_timed(d, 0);
+	set_timed(d, false);
 }
 
 /* All that the control thread does between two waits. Returns the number of messages from

@@ -90,6 +90,13 @@ static void end_capture(void *ctx, const void *memory)
 	lcores_quiesce(v->lcores);
 }
 
+static bool may_stop(void *ctx)
+{
+	const struct device *v = ctx;
+
+	return v->section->debug;
+}
+
 static int answer_attribute(void *ctx, const char *name, char *text, unsigned int bytes)
 {
 	return attribute_read(ctx, name, text, bytes);
@@ -110,6 +117,7 @@ void device_describe(struct device *v, struct control_device *out)
 					       .leave = answer_leave,
 					       .capture = begin_capture,
 					       .capture_end = end_capture,
+					       .may_stop = may_stop,
 					       .attribute = answer_attribute},
 				       .ctx = v};
 	memcpy(out->name, v->section->name, sizeof(v->section->name));

@@ -3,7 +3,7 @@
  * moment old. Changes nothing. */
 #include <rte_cycles.h>
 #include "base/ring_look.h"
-#include "pipeline/engine.h"
+#include "pipeline/stepping.h"
 #include "pipeline_view.h"
 #include "views.h"
 
@@ -12,7 +12,8 @@ VIEW_OF(stage_of, stage, STAGE_VIEW)
 
 void pipeline_put(const struct engine *e, json_t *to)
 {
-	json_t *channels = dict_new();
+	uint32_t standing = __atomic_load_n(&e->stepping->standing, __ATOMIC_RELAXED);
+	json_t *channels = dict_new(), *paused = dict_new();
 	json_t *stages = dict_new(), *calls = dict_new();
 
 	dict_u64(to, "engine", e->index);
@@ -24,6 +25,10 @@ void pipeline_put(const struct engine *e, json_t *to)
 	for (unsigned i = 0; calls && i < CALL_COUNT; i++)
 		dict_u64(calls, call_infos[i].name,
 			 e->stage[module_infos[call_infos[i].caller].stage].calls[i]);
+	for (unsigned i = 0; paused && i < MODULE_COUNT; i++)
+		if (standing & 1u << i)
+			dict_string(paused, module_infos[i].name, module_infos[i].design_name);
+	dict_put(to, "paused", paused);
 	dict_put(to, "fifos", channels);
 	dict_put(to, "calls", calls);
 	dict_put(to, "stages", stages);
@@ -39,14 +44,6 @@ static json_t *run_of(const struct module_run *it, const char *stage)
 	return to;
 }
 
-static bool is_polled(enum module_id id)
-{
-	for (unsigned i = 0; i < CALL_COUNT; i++)
-		if (call_infos[i].called == id)
-			return false;
-	return true;
-}
-
 void runtime_put(const struct engine *e, json_t *to)
 {
 	json_t *modules = dict_new();
@@ -56,7 +53,7 @@ void runtime_put(const struct engine *e, json_t *to)
 	dict_u64(to, "tsc", rte_rdtsc());
 	dict_u64(to, "tsc_hz", rte_get_tsc_hz());
 	for (unsigned i = 0; modules && i < MODULE_COUNT; i++)
-		if (is_polled(i))
+		if (module_is_polled(i))
 			dict_put(modules, module_infos[i].name,
 				 run_of(&e->run[i], stage_infos[module_infos[i].stage].name));
 	dict_put(to, "modules", modules);

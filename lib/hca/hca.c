@@ -9,6 +9,7 @@
 #include "base/nodes.h"
 #include "hca/hca.h"
 #include "link/link.h"
+#include "pipeline/stepping.h"
 #include "requester/requester.h"
 #include "responder/responder.h"
 #include "send-queue/send_queue.h"
@@ -103,7 +104,10 @@ static int engine_create(struct hca *h, unsigned index)
 	e->events = h->events;
 	for (unsigned i = 0; i < WAKE_COUNT; i++)
 		wake_list_init(&e->wake[i]);
-	err = channels_create(h, e);
+	e->source_burst = BURST;
+	err = stepping_create(e);
+	if (!err)
+		err = channels_create(h, e);
 	if (!err)
 		err = send_queue_create(e);
 	if (!err)
@@ -123,6 +127,7 @@ static void engine_destroy(struct engine *e)
 	responder_destroy(e);
 	requester_destroy(e);
 	send_queue_destroy(e);
+	stepping_destroy(e);
 }
 
 /* Timer events of all engines: more than their channels hold, so that there is always one. */

@@ -112,6 +112,11 @@ static void capture_end(void *ctx, const void *memory)
 	captured = NULL;
 }
 
+static bool may_stop(void *ctx)
+{
+	return true;
+}
+
 static struct link_port link_port = {.rx_burst = no_frames, .tx_burst = into_nowhere};
 
 static void make_hca(void)
@@ -165,6 +170,7 @@ static void start(void)
 						.leave = leave,
 						.capture = capture,
 						.capture_end = capture_end,
+						.may_stop = may_stop,
 						.attribute = attribute}};
 	struct control_config config = {.device_count = 1, .devices = &device};
 
@@ -238,6 +244,7 @@ static int some_descriptor(uint8_t which)
 union body {
 	struct control_hello hello;
 	struct control_number number;
+	struct control_pause pause;
 	struct control_piece piece;
 	struct control_mr mr;
 	struct control_rereg_mr rereg;
@@ -332,6 +339,8 @@ static void right_body(uint32_t type, union body *b)
 	if (type == CONTROL_CAPTURE)
 		b->capture =
 			(struct control_capture){.version = CONTROL_VERSION, .bytes = MEMORY_BYTES};
+	if (type == CONTROL_PAUSE || type == CONTROL_STEP || type == CONTROL_RESUME)
+		b->pause = (struct control_pause){.version = CONTROL_VERSION, .steps = 1};
 	if (type == CONTROL_ADD_PIECE)
 		b->piece = (struct control_piece){.bytes = MEMORY_BYTES};
 	if (type == CONTROL_REG_MR)

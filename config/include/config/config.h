@@ -76,6 +76,7 @@ struct hca_section {
 	uint32_t engines;
 	uint32_t icrc;			 /* enum config_icrc */
 	uint32_t tx_copy;		 /* enum config_tx_copy */
+	uint32_t debug;			 /* 1: its modules may be paused */
 	struct engine_settings settings; /* config_check() fills in .icrc and .payload_refs */
 	int16_t stages_cpu;		 /* `stages`: a CPU or CONFIG_CPU_AUTO */
 	/*

@@ -183,6 +183,8 @@ struct device {
 	struct table pds, mrs, cqs, srqs, qps;
 	struct mtt_space mtts;
 	struct client *clients[CLIENTS_MAX]; /* by client index of this HCA */
+	uint32_t standing;		     /* modules that are paused, by bit ... */
+	struct client *holder[MODULE_COUNT]; /* ... and until whose end; NULL: they are kept */
 	uint32_t client_end;
 	uint64_t sigbus_seen;
 };
@@ -230,6 +232,7 @@ struct client {
 	struct mapping page;
 	struct device *captured; /* into `capture`; NULL: none */
 	struct mapping capture;
+	bool holds; /* some module stands until its connection ends */
 	struct pd *queue_pd;
 	struct table pieces;
 	struct object *objects[OBJECT_KINDS];
@@ -404,6 +407,9 @@ void multicast_leave_all(struct qp_object *qp);
 
 /* capture.c: ends the client's capture, if it has one. */
 void capture_leave(struct client *client);
+
+/* pause.c: lets the modules run that stand because of the client. */
+void pause_leave(struct client *client);
 
 /* teardown.c: the client's objects, contexts, memory; waits for the data path once. */
 void client_teardown(struct client *client);

@@ -73,6 +73,7 @@ void client_teardown(struct client *client)
 	struct device *d = client->device;
 
 	capture_leave(client);
+	pause_leave(client);
 	if (!d)
 		return;
 	leave_data_path(client);

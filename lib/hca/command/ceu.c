@@ -67,7 +67,19 @@ uint32_t ceu_tidy(struct ceu *ceu)
 		}
 	}
 	ceu->leaving_count = still;
+	if (!still)
+		ceu_set_releasing(ceu, false);
 	return still;
+}
+
+void ceu_set_releasing(struct ceu *ceu, bool releasing)
+{
+	for (uint32_t i = 0; i < ceu->config.engine_count; i++) {
+		uint32_t *to = &ceu->config.engines[i].releasing;
+
+		if (__atomic_load_n(to, __ATOMIC_RELAXED) != releasing)
+			__atomic_store_n(to, releasing, __ATOMIC_RELEASE);
+	}
 }
 
 uint32_t ceu_leaving(const struct ceu *ceu)

@@ -59,10 +59,10 @@ enum ceu_status ceu_tpt_unmap(struct ceu *ceu, const struct ceu_unmap_icm *in);
 struct srq *ceu_srq_find(const struct ceu *ceu, uint32_t srqn);
 /* Can entries of that stride hold receive descriptors? */
 bool ceu_receive_ring_ok(uint32_t entries, uint32_t stride);
-/* Waits until every lcore has polled. */
-void ceu_quiesce(struct ceu *ceu);
 /* Asks every module to release a QP whose number was cleared, after every lcore has polled. */
 void ceu_qp_notify(struct ceu *ceu, struct qp *q);
+/* While QPs leave, modules that hold something of them run even if they are paused (stepping.h). */
+void ceu_set_releasing(struct ceu *ceu, bool releasing);
 /* Has every module released that QP? If so, clears their fields. */
 bool ceu_qp_left(struct ceu *ceu, struct qp *q);
 

@@ -41,6 +41,7 @@ void ceu_qp_notify(struct ceu *ceu, struct qp *q)
 {
 	qp_payload_ends(q);
 	__atomic_store_n(&q->closed, 0, __ATOMIC_SEQ_CST);
+	ceu_set_releasing(ceu, true);
 	wake_all(&ceu->config.engines[q->engine], q);
 }
 
@@ -141,6 +142,7 @@ static void give_back_shared(struct ceu *ceu, struct qp *q)
 	    !ceu->config.hooks.quiesce)
 		return;
 	__atomic_store_n(&q->leaving, 1, __ATOMIC_RELAXED);
+	ceu_set_releasing(ceu, true);
 	qp_set_error(&ceu->config.engines[q->engine], q);
 	for (unsigned int i = 0; i < CEU_WAIT_MAX; i++) {
 		if (__atomic_load_n(&q->ee.flushed, __ATOMIC_ACQUIRE) == EE_FLUSHED)

@@ -100,15 +100,33 @@ void lcore_loop_wake(struct lcore_loop *l)
 		LOG(ERR, "wake-up of CPU %u: %s", l->cpu, strerror(errno));
 }
 
+/* Its time is to remain what it was. An lcore that is behind others must not take back what they
+ * have noted. */
+static void let_stand(const struct lcore_loop *l, struct engine *e)
+{
+	uint64_t noted_ns = __atomic_load_n(&e->stood_ns, __ATOMIC_RELAXED);
+	uint64_t stood_ns = l->now_ns - engine_now(e);
+
+	while ((int64_t)(stood_ns - noted_ns) > 0 &&
+	       !__atomic_compare_exchange_n(&e->stood_ns, &noted_ns, stood_ns, true,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
 /* The time of an engine never goes back, whichever of its lcores publishes it. */
 static void publish_time(struct lcore_loop *l)
 {
 	for (unsigned i = 0; i < l->engine_count; i++) {
 		struct engine *e = l->engines[i];
 		uint64_t published_ns = __atomic_load_n(&e->now_ns, __ATOMIC_RELAXED);
+		uint64_t now_ns = l->now_ns - __atomic_load_n(&e->stood_ns, __ATOMIC_RELAXED);
 
-		while (l->now_ns > published_ns + CLOCK_GRAIN_NS &&
-		       !__atomic_compare_exchange_n(&e->now_ns, &published_ns, l->now_ns, true,
+		if (unlikely(__atomic_load_n(&e->watched, __ATOMIC_ACQUIRE) & WATCH_TIME_STANDS)) {
+			let_stand(l, e);
+			continue;
+		}
+		while ((int64_t)(now_ns - published_ns) > CLOCK_GRAIN_NS &&
+		       !__atomic_compare_exchange_n(&e->now_ns, &published_ns, now_ns, true,
 						    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			;
 	}

@@ -179,7 +179,7 @@ static unsigned room_for(struct engine *e)
 		 ee = channel_room(&e->channel[CHANNEL_HP_EE]);
 	unsigned room = RTE_MIN(rrc, ee);
 
-	return RTE_MIN(room, (unsigned)BURST);
+	return RTE_MIN(room, source_burst(e));
 }
 
 static void forward(struct engine *e, struct channel *to, struct rte_mbuf **m, unsigned n)

@@ -13,6 +13,7 @@ int channel_create(struct channel *c, enum channel_id id, const char *prefix, bo
 	snprintf(name, sizeof(name), "%s_%s", prefix, channel_infos[id].name);
 	*c = (struct channel){.id = id, .shared = multi_producer};
 	c->ring = rte_ring_create(name, channel_infos[id].depth, socket, flags);
+	c->in = c->ring;
 	return c->ring ? 0 : -rte_errno;
 }
 
@@ -25,5 +26,5 @@ void channel_destroy(struct channel *c)
 	while (rte_ring_dequeue(c->ring, (void **)&m) == 0)
 		rte_pktmbuf_free(m);
 	rte_ring_free(c->ring);
-	c->ring = NULL;
+	c->ring = c->in = NULL;
 }

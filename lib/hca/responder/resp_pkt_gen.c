@@ -389,7 +389,8 @@ static bool is_void(struct engine *e, const struct qp *qp)
 	if (qp->respg.head->qpn != qp_number(qp) || qp_state(qp) < QP_RTR)
 		return true;
 	return qp_state(qp) == QP_ERR && !order_ends_in_fatal_nak(qp) &&
-	       ring_empty(e->channel[CHANNEL_EE_RESPG].ring);
+	       ring_empty(e->channel[CHANNEL_EE_RESPG].ring) &&
+	       ring_empty(e->channel[CHANNEL_EE_RESPG].in);
 }
 
 static void serve_active(struct engine *e, struct resp_pkt_gen *p, struct counters *c)
@@ -447,7 +448,7 @@ unsigned respg_poll(struct engine *e)
 {
 	struct resp_pkt_gen *p = e->respg;
 	struct counters *c = stage_counters(e, STAGE_RESPONDER_EXEC);
-	unsigned waiting = ring_used(e->channel[CHANNEL_EE_RESPG].ring);
+	unsigned waiting = ring_used(e->channel[CHANNEL_EE_RESPG].in);
 	bool active = qp_list_first(&p->active) != NULL;
 	bool notify = qp_list_first(&p->notify) != NULL;
 	unsigned room, want, left, n;

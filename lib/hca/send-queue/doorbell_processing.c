@@ -401,7 +401,7 @@ unsigned dbp_poll(struct engine *e)
 	struct dbp *d = e->dbp;
 	struct channel *out = &e->channel[CHANNEL_DBP_WS];
 	uint32_t end = __atomic_load_n(&d->end, __ATOMIC_ACQUIRE);
-	unsigned room = RTE_MIN(channel_room(out), (unsigned)BURST);
+	unsigned room = RTE_MIN(channel_room(out), source_burst(e));
 	struct rte_mbuf *m[BURST];
 	unsigned got;
 

@@ -193,6 +193,13 @@ static void port_leave_(void *ctx, const uint8_t mgid[16])
 	__atomic_sub_fetch(&f->joined, 1, __ATOMIC_RELAXED);
 }
 
+static bool may_stop(void *ctx)
+{
+	const struct fixture *f = ctx;
+
+	return __atomic_load_n(&f->may_stop, __ATOMIC_RELAXED);
+}
+
 static int port_capture(void *ctx, void *memory, uint64_t bytes, uint32_t snap)
 {
 	struct fixture *f = ctx;
@@ -304,6 +311,7 @@ void fixture_start(struct fixture *f, const struct fixture_total *totals, bool p
 					       .leave = port_leave_,
 					       .capture = port_capture,
 					       .capture_end = port_capture_end_,
+					       .may_stop = may_stop,
 					       .attribute = port_attribute};
 	DIE_IF(control_create(&config, &f->control));
 	for (; totals && totals->total; totals++)

@@ -26,6 +26,7 @@ struct fixture {
 	int join_result;    /* what join answers; atomic */
 	int capture_result; /* what capture answers; atomic */
 	void *captured;	    /* the memory of the capture; NULL: none; atomic */
+	bool may_stop;	    /* what may_stop answers; atomic */
 	uint32_t
 		joined; /* by how much more often join was called with success than leave; atomic */
 };

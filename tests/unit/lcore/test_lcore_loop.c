@@ -42,8 +42,12 @@ static int test_yield(void)
 	return 0;
 }
 
+/* Rounds that decide that time stands when the next one begins, by bit. */
+static unsigned stands_in;
+
 unsigned hca_poll_stage(struct engine *e, enum stage_id stage)
 {
+	e->watched = stands_in >> rounds & 1 ? WATCH_TIME_STANDS : 0;
 	polled_ns[rounds] = engine_now(e);
 	slept_ns[rounds] = e->slept_ns;
 	world_ns += lasts_ns[rounds++];
@@ -102,6 +106,21 @@ TEST(lcore_loop_run__all_time_passes)
 		assert_true(polled_ns[i] == at_ns);
 		assert_true(slept_ns[i] == 0);
 	}
+}
+
+/* While it is to stand, it does; then it continues where it stood. */
+TEST(lcore_loop_run__time_stands)
+{
+	static struct lcore_loop l;
+
+	work = 1;
+	stands_in = 1u << 1 | 1u << 2;
+	run(&l);
+	stands_in = 0;
+	assert_true(polled_ns[1] == 5000 + lasts_ns[0]);
+	assert_true(polled_ns[2] == polled_ns[1]);
+	assert_true(polled_ns[3] == polled_ns[1]);
+	assert_true(polled_ns[4] == polled_ns[1] + lasts_ns[3]);
 }
 
 /* It publishes its voluntary sleep: no more than has passed, no more than it wanted. */

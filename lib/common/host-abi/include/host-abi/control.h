@@ -47,6 +47,9 @@ static inline enum control_time control_when(uint32_t type)
 	/* With the rights of who connected: a program that uses the HCA may have given up its own. */
 	case CONTROL_SET:
 	case CONTROL_CAPTURE:
+	case CONTROL_PAUSE:
+	case CONTROL_STEP:
+	case CONTROL_RESUME:
 	case CONTROL_HELLO:
 	case CONTROL_OPEN_CM:
 		return CONTROL_BEFORE_HELLO;
@@ -177,6 +180,23 @@ struct control_view {
 	uint32_t reserved; /* 0 */
 	char name[32];	   /* "status", "qp" ... */
 	char parameters[128];
+};
+
+/* Modules of the pipeline that are to stand, to take elements one by one, to run again. */
+enum { CONTROL_STEPS_MAX = 1000 };
+struct control_pause {
+	uint32_t version;
+	uint32_t keep;	/* PAUSE: 1: beyond the end of this connection */
+	uint32_t steps; /* STEP: 1..CONTROL_STEPS_MAX */
+	uint32_t reserved;
+	char device[32]; /* "": all that allow it */
+	char name[32];	 /* of a module or a stage; "": all */
+};
+
+struct control_pause_reply {
+	int32_t error;	/* 0; -errno: nothing has changed, and the text says why */
+	uint32_t steps; /* STEP: that did something */
+	char text[480]; /* what was done, a line for each module or HCA */
 };
 
 struct control_gid_reply {

@@ -43,6 +43,8 @@ struct control_port_ops {
 	int (*capture)(void *ctx, void *memory, uint64_t bytes, uint32_t snap);
 	/* Ends it. Nothing uses the memory any more when it returns. */
 	void (*capture_end)(void *ctx, const void *memory);
+	/* May its modules be paused, as its configuration says now? May be NULL: no. */
+	bool (*may_stop)(void *ctx);
 	/* Writes the text of an attribute, as in sysfs, not NUL-terminated. Returns its length;
 	 * -ENOENT: unknown. May be NULL: no attributes. */
 	int (*attribute)(void *ctx, const char *name, char *text, unsigned int bytes);

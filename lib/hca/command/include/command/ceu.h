@@ -236,6 +236,9 @@ uint32_t ceu_trim_contexts(struct ceu *ceu);
 void ceu_batch_begin(struct ceu *ceu);
 void ceu_batch_end(struct ceu *ceu);
 
+/* Waits until every lcore has polled. */
+void ceu_quiesce(struct ceu *ceu);
+
 /*
  * Checks QPs removed by HW2SW_QP that some module has not released yet (struct qp, closed). Until
  * all have, SW2HW_QP of the index is refused with BAD_SYS_STATE. To be called periodically. Returns

@@ -17,6 +17,7 @@
 
 struct channel {
 	struct rte_ring *ring;
+	struct rte_ring *in; /* what the consumer takes from: `ring`, but in a step (stepping.h) */
 	enum channel_id id;
 	bool shared; /* several engines put into it: producer's counts have several writers */
 	/* producer */
@@ -112,11 +113,11 @@ static inline unsigned channel_take(struct channel *c, struct rte_mbuf **m, unsi
 {
 	unsigned got;
 
-	if (ring_empty(c->ring)) {
+	if (ring_empty(c->in)) {
 		channel_note(&c->empty, 1);
 		return 0;
 	}
-	got = ring_take(c->ring, (void **)m, n);
+	got = ring_take(c->in, (void **)m, n);
 	channel_note(&c->taken, got);
 	return got;
 }

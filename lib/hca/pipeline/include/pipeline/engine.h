@@ -38,6 +38,7 @@ struct completion;
 struct link_port;
 struct wire_path;
 struct rte_mempool;
+struct stepping;
 
 struct engine_settings {
 	uint32_t ack_interval;	 /* packets of a message between two AckReq bits */
@@ -86,10 +87,13 @@ struct engine {
 	uint64_t heard_ns;  /* HeaderParser: it has handed on all that had arrived by then; atomic.
 			       UINT64_MAX until it looks for the first time */
 	uint64_t missed_ns; /* TimerControl: total time without a poll for arrivals; atomic */
+	uint64_t stood_ns;  /* total time for which it stood (stepping.h); atomic; the lcore loop */
 	struct engine
 		*peers; /* all engines of the HCA, `count` of them (HeaderParser hands over) */
 	struct engine_settings settings;
 	bool frames_are_ours; /* no other lcore or thread holds references to its frames */
+	uint32_t
+		source_burst; /* doorbells and frames taken in a poll: BURST; 1 in a step; atomic */
 
 	struct qp_table *qps;
 	struct v2p *v2p;
@@ -125,14 +129,36 @@ struct engine {
 	struct channel channel[CHANNEL_COUNT];
 	struct wake_list wake[WAKE_COUNT];
 	struct stage stage[STAGE_COUNT];
-	uint32_t timed; /* atomic: its modules are being measured; telemetry, control thread */
+	uint32_t watched;   /* atomic: enum watched_for; 0: nobody looks */
+	uint32_t releasing; /* atomic: queue pairs are leaving; control thread */
+	struct stepping *stepping;
 	struct module_run run[MODULE_COUNT];
 };
+
+enum watched_for {
+	WATCH_TIMED = 1,       /* modules are measured: telemetry, control thread */
+	WATCH_STEPPED = 2,     /* some stand: control thread */
+	WATCH_TIME_STANDS = 4, /* time does: control thread */
+};
+
+static inline void engine_watch(struct engine *e, enum watched_for what, bool on)
+{
+	if (on)
+		__atomic_fetch_or(&e->watched, (uint32_t)what, __ATOMIC_RELEASE);
+	else
+		__atomic_fetch_and(&e->watched, ~(uint32_t)what, __ATOMIC_RELEASE);
+}
 
 /* The time of this round. Another lcore with stages of the engine may advance it at any time. */
 static inline uint64_t engine_now(const struct engine *e)
 {
 	return __atomic_load_n(&e->now_ns, __ATOMIC_RELAXED);
+}
+
+/* The most that a module takes from outside in a poll, at most BURST. */
+static inline unsigned source_burst(const struct engine *e)
+{
+	return __atomic_load_n(&e->source_burst, __ATOMIC_RELAXED);
 }
 
 /* For how long, up to now, arrivals were not polled because others had the CPU. Any stage. */

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `softhca pause`, `step` and `resume`: stop modules of the pipeline, let them take elements one by
+ * one, let them run again. A module stands as long as this process, which waits; with --keep until
+ * somebody resumes it.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "ask.h"
+#include "commands.h"
+#include "pipeline/topology.h"
+#include "view.h"
+
+static volatile sig_atomic_t told_to_end;
+
+static void on_signal(int number)
+{
+	(void)number;
+	told_to_end = 1;
+}
+
+/* "[HCA.]NAME" */
+static int read_operand(const struct request *r, struct control_pause *in)
+{
+	const char *word = r->object ? r->object : "", *dot = strchr(word, '.');
+	const char *hca = r->hca ? r->hca : "";
+	const int length = dot ? (int)(dot - word) : (int)strlen(hca);
+	const char *name = dot ? dot + 1 : word;
+
+	if (length >= (int)sizeof(in->device) || strlen(name) >= sizeof(in->name))
+		return failed(word, strerror(ENAMETOOLONG));
+	snprintf(in->device, sizeof(in->device), "%.*s", length, dot ? word : hca);
+	snprintf(in->name, sizeof(in->name), "%s", name);
+	return name[0] ? refuse_module(name) : EXIT_CODE_OK;
+}
+
+static int send_request(int daemon, enum control_type type, const struct control_pause *in)
+{
+	struct control_pause_reply out;
+	int ret = ask(daemon, type, in, sizeof(*in), &out, sizeof(out), -1, NULL);
+
+	if (ret == -EPERM)
+		fputs("softhca: " ONLY_ADMINS_MAY("pause, step and resume modules") "\n", stderr);
+	else if (ret)
+		return failed(in->name, strerror(-ret));
+	else
+		fprintf(out.error ? stderr : stdout, "%s%.*s\n", out.error ? "softhca: " : "",
+			(int)sizeof(out.text), out.text);
+	return ret || out.error ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
+}
+
+/* Connects, and asks for it. The connection becomes the caller's. Exit code. */
+static int request(enum control_type type, const struct request *r, struct control_pause *in,
+		   int *daemon)
+{
+	int code = read_operand(r, in);
+
+	*daemon = -1;
+	if (code)
+		return code;
+	*daemon = ask_connect(r->socket);
+	if (*daemon < 0)
+		return failed("no daemon answers", strerror(-*daemon));
+	return send_request(*daemon, type, in);
+}
+
+/* Until it is told to end, or somebody else has resumed the modules. */
+static void wait_here(int daemon)
+{
+	const struct sigaction end = {.sa_handler = on_signal};
+	struct pollfd fd = {.fd = daemon, .events = POLLIN};
+
+	sigaction(SIGINT, &end, NULL);
+	sigaction(SIGTERM, &end, NULL);
+	sigaction(SIGHUP, &end, NULL);
+	fputs("until this command ends (Ctrl-C), or 'softhca resume'\n", stderr);
+	fflush(stdout);
+	while (!told_to_end && poll(&fd, 1, -1) <= 0)
+		;
+	fputs(told_to_end ? "softhca: resumed\n" : "softhca: somebody else has resumed it\n",
+	      stderr);
+}
+
+int view_pause(struct connection *unused, const struct request *r)
+{
+	struct control_pause in = {.version = CONTROL_VERSION, .keep = r->keep};
+	int daemon, code;
+
+	(void)unused;
+	if (!r->object) {
+		fputs("softhca: pause what? 'softhca topology' draws stages and modules\n", stderr);
+		return EXIT_CODE_USAGE;
+	}
+	code = request(CONTROL_PAUSE, r, &in, &daemon);
+	if (!code && !r->keep)
+		wait_here(daemon);
+	if (daemon >= 0)
+		close(daemon);
+	return code;
+}
+
+/* Exit code. */
+static int read_steps(const char *text, uint32_t *steps)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	*steps = (uint32_t)n;
+	if (n > 0 && n <= CONTROL_STEPS_MAX && !*end && text[0] != '-')
+		return EXIT_CODE_OK;
+	fprintf(stderr, "softhca: '%s' is no number of steps from 1 to %d\n", text,
+		CONTROL_STEPS_MAX);
+	return EXIT_CODE_USAGE;
+}
+
+int view_step(struct connection *unused, const struct request *r)
+{
+	struct control_pause in = {.version = CONTROL_VERSION, .steps = 1};
+	int code = r->value ? read_steps(r->value, &in.steps) : EXIT_CODE_OK, daemon = -1;
+
+	(void)unused;
+	if (!code)
+		code = request(CONTROL_STEP, r, &in, &daemon);
+	if (daemon >= 0)
+		close(daemon);
+	return code;
+}
+
+int view_resume(struct connection *unused, const struct request *r)
+{
+	struct control_pause in = {.version = CONTROL_VERSION};
+	int daemon, code = request(CONTROL_RESUME, r, &in, &daemon);
+
+	(void)unused;
+	if (daemon >= 0)
+		close(daemon);
+	return code;
+}

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# `softhca pause`, `step` and `resume` at a running daemon: every module stands in the way of traffic
+# once, and nothing is lost.
+. "$(dirname "$0")/lib.sh"
+
+ring_config 'debug = on' >"$SCRATCH/ring.conf"
+daemon ring -c "$SCRATCH/ring.conf" --set daemon.admin_group=games --set daemon.hello_timeout_s=1
+daemon=$started
+chmod 711 "$SCRATCH"
+export SOFTHCA_SOCKET=$SCRATCH/ring.sock
+
+refused() {
+	! "${@:2}" >"$SCRATCH/refused.log" 2>&1 && grep -q "$1" "$SCRATCH/refused.log"
+}
+says() { "${@:2}" 2>&1 | grep -qE "$1"; }
+# fill HCA FIFO: elements in it.
+fill() { "$TOOL" --json --hca "$1" fifos | grep -o "\"$2\":{\"depth\":[0-9]*,\"used\":[0-9]*" | sed 's/.*://'; }
+filled() { [ "$(fill "$1" "$2")" -ge "$3" ]; }
+counter() { "$TOOL" --json --hca "$1" counters | grep -o "\"$2\":[0-9]*" | head -1 | cut -d: -f2; }
+
+# traffic: in the background, in $traffic; it must end well.
+traffic() {
+	start traffic timeout 120 "$PERF" write_bw --verify -s 20000 -n 64 --pair left,right
+	traffic=$started
+}
+over() { wait_for 60 not_running "$traffic" && wait "$traffic"; }
+
+# Each module, and each stage, for longer than timers wait.
+for what in left.dbp left.ws left.wp left.dp left.rtc left.rpg left.txa right.hp right.ee right.respg \
+	left.hp left.rrc left.tc doorbell_wqe segmentation header_parse requester_recv responder_exec; do
+	check "$what is paused" says "${what#*.}|[a-z]+ paused" "$TOOL" pause "$what" --keep
+	traffic
+	sleep 0.8
+	[ "$what" = left.tc ] || check "$what holds all up" kill -0 "$traffic"
+	check "$what steps" says 'took|put|served|nothing' "$TOOL" step "$what" 3
+	check "$what is resumed" says 'resumed' "$TOOL" resume
+	check "$what lost nothing" over
+done
+check 'no packet was sent twice' test "$(counter left retransmitted_packets)" = 0
+
+# One element at a time.
+"$TOOL" pause right.ee --keep >/dev/null
+traffic
+check 'the fifo before it fills' wait_for 20 filled right hp_ee 5
+used=$(fill right hp_ee)
+check 'fifos shows it' says 'ee is paused' "$TOOL" --hca right fifos
+check 'a step takes one' says 'right ee: took 1 from hp_ee \(QP [0-9]+, RC RDMA WRITE' "$TOOL" step ee
+check 'of all' test "$(fill right hp_ee)" = $((used - 1))
+check 'steps take so many' says 'took 3 from hp_ee' "$TOOL" step right.ee 3
+check 'of the rest' test "$(fill right hp_ee)" = $((used - 4))
+
+# Whoever waits for a module that stands can still go.
+kill -KILL "$traffic"
+wait_for 10 not_running "$traffic"
+gone() { "$TOOL" --json --hca left held | grep -q '"leaving":0' && [ "$("$TOOL" --json clients | grep -o '"qps":[0-9]*' | grep -vc ':[01]$')" = 0 ]; }
+check 'a killed program leaves' wait_for 20 gone
+"$TOOL" resume >/dev/null
+traffic
+check 'others go on' over
+
+# As long as the command.
+start held "$TOOL" pause rtc
+held=$started
+wait_for 10 grep -q Ctrl-C "$SCRATCH/held.log"
+traffic
+sleep 1.5
+check 'the command still runs' kill -0 "$held"
+check 'it stands once' refused already "$TOOL" pause rtc
+check 'it holds all up' kill -0 "$traffic"
+kill -KILL "$held"
+check 'until it ends, however' over
+start held "$TOOL" pause rtc
+held=$started
+wait_for 10 grep -q Ctrl-C "$SCRATCH/held.log"
+"$TOOL" resume rtc >/dev/null
+check 'or somebody resumes it' wait_for 10 not_running "$held"
+check 'which it says' grep -q 'somebody else' "$SCRATCH/held.log"
+
+"$TOOL" set debug off >/dev/null
+check 'where debug is off nothing stands' refused 'debug of every HCA is off' "$TOOL" pause ee
+"$TOOL" set left.debug on >/dev/null
+check 'where it is on, it does' says '^left: ee paused$' "$TOOL" pause ee --keep
+"$TOOL" resume >/dev/null
+check 'not what is called' refused 'stands with it' "$TOOL" pause sem
+check 'nor what there is not' refused "did you mean 'rtc'" "$TOOL" pause left.rtcc
+check 'nor elsewhere' refused 'no HCA nowhere' "$TOOL" pause nowhere.ee
+check 'nor so often' refused 'no number of steps' "$TOOL" step ee 1001
+check 'what runs is not stepped' refused 'not paused' "$TOOL" step ee
+
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+	cp "$TOOL" "$SCRATCH/softhca" && chmod 755 "$SCRATCH/softhca"
+	user() { timeout 20 setpriv --reuid 65534 --regid 65534 "$@"; }
+	check 'another user may not' refused 'only root' user --clear-groups "$SCRATCH/softhca" pause ee
+	check 'one of the admin_group may' says 'paused' user --groups games "$SCRATCH/softhca" pause left.ee --keep
+else
+	echo 'not run: another user (needs root, setpriv)'
+fi
+
+"$TOOL" pause left.ee --keep >/dev/null 2>&1
+traffic
+check 'the daemon ends cleanly, paused or not' stop "$daemon"
+finish
