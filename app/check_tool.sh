@@ -80,13 +80,13 @@ expect 2 'no state of a queue pair' --socket "$socket" qp --state RDY
 expect 0 'RTS' --socket "$socket" qp --pid "$daemon"
 expect 0 'none' --socket "$socket" qp --pid 1
 expect 0 'peer qpn' --socket "$socket" qp
-expect 1 'does not answer' --socket "$socket" --hca hca0 qp 77
+expect 1 'there is no such queue pair' --socket "$socket" --hca hca0 qp 77
 expect 1 'does not answer' qp 77 --hca hca0 --socket "$socket"
 expect 2 'no number of a queue pair' --socket "$socket" qp abc
 expect 2 'no number of a queue pair' --socket "$socket" qp 7x
 expect 2 'no number of a queue pair' --socket "$socket" qp 0
 expect 0 'hca1' complete --socket "$socket" --hca h
-expect 1 'does not answer' --socket "$socket" --hca nosuch counters
+expect 1 'there is no such HCA' --socket "$socket" --hca nosuch counters
 expect 0 'hca1, engine 1' --socket "$socket" fifos
 expect 0 'cycles each' --socket "$socket" show runtime -i 0.2
 expect 2 'seconds' --socket "$socket" runtime -i soon

@@ -57,6 +57,18 @@ static int receive(struct connection *c, const char *name, const char *parameter
 	return n < 0 ? n : 0;
 }
 
+static const char *refusal_text(int error)
+{
+	switch (error) {
+	case -ENODEV:
+		return "there is no such HCA";
+	case -ENOENT:
+		return "there is no such queue pair";
+	default:
+		return strerror(-error);
+	}
+}
+
 json_t *connection_ask(struct connection *c, const char *name, const char *parameters)
 {
 	const char *which = parameters ? parameters : "";
@@ -69,7 +81,7 @@ json_t *connection_ask(struct connection *c, const char *name, const char *param
 		fputs("softhca: the daemon has gone\n", stderr);
 	else if (ret)
 		fprintf(stderr, "softhca: the daemon does not answer %s %s: %s\n", name, which,
-			strerror(-ret));
+			refusal_text(ret));
 	if (ret)
 		return NULL;
 	value = unwrap(c->answer, key);

@@ -12,6 +12,7 @@
 #include "ask.h"
 #include "run.h"
 #include "softhca/softhca.h"
+#include "target.h"
 
 enum {
 	EXIT_FAILED = 125,
@@ -221,12 +222,13 @@ static int find_daemon(const struct run *r, char path[PATH_MAX])
 			show_devices(path, list, n);
 		return 0;
 	}
-	fprintf(stderr,
-		n == -EPROTO ? "softhca run: the daemon at %s has another version (%s)\n"
-			     : "softhca run: no daemon answers at %s: %s\n"
-			       "Start one (softhcad), or name its socket: --socket or "
-			       "SOFTHCA_SOCKET.\n",
-		path, strerror(-n));
+	if (n == -EPROTO)
+		fprintf(stderr, "softhca run: the daemon at %s has another version\n", path);
+	else
+		target_explain("softhca run", path, n);
+	if (n == -ENOENT || n == -ECONNREFUSED)
+		fputs("Start one (softhcad), or name its socket: --socket or SOFTHCA_SOCKET.\n",
+		      stderr);
 	return EXIT_FAILED;
 }
 

@@ -20,12 +20,12 @@ int failed(const char *what, const char *why)
 }
 
 /* There is a socket, whose owner does not let this user connect. */
-static void print_denied(const char *path)
+static void print_denied(const char *program, const char *path)
 {
 	const struct group *group = NULL;
 	struct stat st;
 
-	fprintf(stderr, "softhca: you may not connect to %s (EACCES)", path);
+	fprintf(stderr, "%s: you may not connect to %s (EACCES)", program, path);
 	if (stat(path, &st) == 0 && (st.st_mode & S_IWGRP))
 		group = getgrgid(st.st_gid);
 	if (group)
@@ -33,20 +33,27 @@ static void print_denied(const char *path)
 	fputs("; the daemon's socket_mode and socket_group say who\n", stderr);
 }
 
-int target_missing(const struct request *r, int error)
+void target_explain(const char *program, const char *socket, int error)
 {
 	char path[ASK_PATH_BYTES];
 
-	if (ask_socket_path(r->socket, path))
+	if (ask_socket_path(socket, path))
 		path[0] = '\0';
 	if (error == -EACCES)
-		print_denied(path);
+		print_denied(program, path);
 	else if (error == -EPERM)
 		fprintf(stderr,
-			"softhca: who listens at %s is not to be trusted: it is neither root, nor "
-			"you, nor the owner of that folder\n",
-			path);
+			"%s: who listens at %s is not to be trusted: it is neither root, nor you, "
+			"nor "
+			"the owner of that folder\n",
+			program, path);
 	else
-		fprintf(stderr, "softhca: no daemon answers at %s: %s\n", path, strerror(-error));
+		fprintf(stderr, "%s: no daemon answers at %s: %s\n", program, path,
+			strerror(-error));
+}
+
+int target_missing(const struct request *r, int error)
+{
+	target_explain("softhca", r->socket, error);
 	return EXIT_CODE_FAILURE;
 }

@@ -6,7 +6,10 @@
 
 /* Connects to it. 0 or -errno. */
 int target_connect(const struct request *r, struct connection *c);
-/* Prints where there is none, or why not to us, by that -errno. Returns EXIT_CODE_FAILURE. */
+/* Prints where there is no daemon, or why not for us, by that -errno of ask_connect(). socket: as given;
+ * NULL: as usual. */
+void target_explain(const char *program, const char *socket, int error);
+/* The same for this request. Returns EXIT_CODE_FAILURE. */
 int target_missing(const struct request *r, int error);
 
 #endif

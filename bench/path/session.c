@@ -16,6 +16,7 @@
 
 enum {
 	SLEEP_MS = 200,
+	DEVICES_SHOWN = 16,
 	ACCESS_ALL = SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
 		     SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC |
 		     SOFTHCA_ACCESS_FLUSH_GLOBAL
@@ -135,12 +136,45 @@ static int open_memory(struct session *s, struct side *side)
 	return side->mr ? 0 : session_fail("register memory", errno);
 }
 
+/* Prints why not, with the HCAs that there are if it is the name. */
+static int cannot_open(const struct session *s, const char *device, int error)
+{
+	struct softhca_device_info list[DEVICES_SHOWN];
+	int n = error == ENODEV ? softhca_device_list(s->o->socket, list, DEVICES_SHOWN) : 0;
+
+	if (error == EACCES)
+		fputs("softhca-perf: you may not connect to the daemon; its socket_mode and "
+		      "socket_group say who may ('softhca status' names the group)\n",
+		      stderr);
+	else if (n <= 0)
+		return session_fail(error == ENOENT || error == ECONNREFUSED
+					    ? "no daemon answers (softhcad, --socket)"
+					    : "open the HCA",
+				    error);
+	else
+		fprintf(stderr, "softhca-perf: there is no HCA '%s'; there are:", device);
+	for (int i = 0; i < n && i < DEVICES_SHOWN; i++)
+		fprintf(stderr, " %s%s", list[i].name, i + 1 < n ? "" : "\n");
+	return -1;
+}
+
+static int no_address(const struct session *s, const struct side *side, int error)
+{
+	struct softhca_port_attr port;
+
+	if (error != -ENOENT || softhca_query_port(side->ctx, &port))
+		return session_fail("local address", error);
+	fprintf(stderr, "softhca-perf: HCA %s has no GID %u, only 0 to %u (--gid-index)\n",
+		side->name ? side->name : "", s->o->gid_index, port.gid_count - 1);
+	return -1;
+}
+
 static int open_side(struct session *s, struct side *side, const char *device)
 {
 	side->name = device;
 	side->ctx = softhca_open(s->o->socket, device);
 	if (!side->ctx)
-		return session_fail("open the HCA", errno);
+		return cannot_open(s, device, errno);
 	side->pd = softhca_alloc_pd(side->ctx);
 	if (!side->pd)
 		return session_fail("allocate PD", errno);
@@ -151,7 +185,7 @@ static int open_side(struct session *s, struct side *side, const char *device)
 		int error = softhca_local_endpoint(e->qp, s->o->gid_index, &e->local.qp);
 
 		if (error)
-			return session_fail("local address", error);
+			return no_address(s, side, error);
 		e->out = side->memory + 2 * s->area_bytes * i;
 		e->in = e->out + s->area_bytes;
 		e->local.addr = (uintptr_t)e->out;

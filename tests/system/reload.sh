@@ -121,6 +121,9 @@ check 'in sysfs too' eval "drop_in cat /sys/class/infiniband/left/ports/1/gids/1
 start server drop_in rping -s -a 192.168.77.3 -C 10
 meet() { drop_in timeout 10 rping -c -a 192.168.77.3 -C 10; }
 check 'the connection manager knows it' wait_for 10 meet
+perf_() { "$PERF" write_bw -n 10 "$@" --socket "$SCRATCH/ring.sock" >"$SCRATCH/set.log" 2>&1; }
+why='HCA left has no GID 9, only 0 to 2' check 'a GID that is not there is named' refused perf_ -x 9 --pair left,right
+why="no HCA 'nosuch'; there are: left right" check 'so is an HCA' refused perf_ --pair left,nosuch
 why='listed twice' check 'not one of another HCA' refused set_ left.address 192.168.77.2/24
 why='has no address' check 'nor none' refused set_ left.address ''
 reload
@@ -154,7 +157,9 @@ if [ "$(id -u)" -eq 0 ]; then
 	daemon=$started
 	why="may not connect .*EACCES.*group '$(id -gn)'" check 'whoever may not connect is told who may' \
 		refused as 65533 65533 --clear-groups
-	why='may not connect .*EACCES' check 'also by a view' refused look_ 65533 status
+	for view in status capture; do
+		why='may not connect .*EACCES' check "also by $view" refused look_ 65533 $view
+	done
 	check 'the daemon ends cleanly' stop "$daemon"
 	check 'there must be such a group' eval \
 		"! timeout 20 $DAEMON --socket $SCRATCH/none.sock --set daemon.admin_group=nosuch"
