@@ -4,6 +4,7 @@
  * channels that end with all they have.
  */
 #include <stdlib.h>
+#include "base/close_later.h"
 #include "service_fixture.h"
 
 static int release(struct channel *ch, uint32_t id, struct cm_channel_ticket *ticket)
@@ -193,19 +194,23 @@ TEST(listen__channel_is_full)
 		    {SHARE_cm_events, 1, {.protocol.unanswered = 1}}};
 
 	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct end l, c;
+		struct end l, c[5];
 
 		services_start(&rows[i].limits);
 		services_total(rows[i].row, 6); /* half of them for one channel */
 		l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 		for (unsigned int k = 0; k < 5; k++) {
-			c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
-			assert_int_equal(connect_id(&c.ch, c.id, 0x111 + k, ""), 0);
+			c[k] = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+			assert_int_equal(connect_id(&c[k].ch, c[k].id, 0x111 + k, ""), 0);
 		}
 		settle();
 		for (int k = 0; k < rows[i].room; k++)
 			expect_event(&l.ch, UCM_EVENT_CONNECT_REQUEST);
 		expect_no_event(&l.ch);
+		for (unsigned int k = 0; k < 5; k++)
+			close_channel(&c[k].ch);
+		close_channel(&l.ch);
+		close_later_finish(); /* they hold their shares until then */
 	}
 }
 
