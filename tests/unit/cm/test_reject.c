@@ -121,6 +121,7 @@ TEST(request__may_be_answered_at_once)
 	};
 
 	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t before = cm_counters(server.cm)->rejected;
 		struct cm_connection *c = ask();
 		uint32_t connections, orphans;
 
@@ -132,6 +133,8 @@ TEST(request__may_be_answered_at_once)
 		if (rows[i].then)
 			assert_int_equal(take(&server, rows[i].then).rej.reason, CM_REJ_CONSUMER);
 		sent_nothing(&server);
+		assert_int_equal(cm_counters(server.cm)->rejected - before,
+				 rows[i].sent == CM_REJ || rows[i].then == CM_REJ);
 		cm_census(server.cm, &connections, &orphans);
 		assert_int_equal(connections, 1); /* the last message may have to be repeated */
 		assert_int_equal(orphans, rows[i].what != accept_it || !rows[i].serves);

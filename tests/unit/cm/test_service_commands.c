@@ -264,6 +264,7 @@ TEST(query__address)
 	assert_memory_equal(&addr.src_addr, &a, sizeof(a.v4));
 	assert_int_equal(addr.dst_size, sizeof(a.v4));
 	assert_int_equal(query_addr(&ch, id, RDMA_USER_CM_QUERY_GID, &addr), 0);
+	assert_int_equal(addr.node_guid, htobe64(0x0200000000000001));
 	memcpy(&ib, &addr.src_addr, sizeof(ib));
 	gid_of(1, 1, GID_V4, gid);
 	assert_memory_equal(ib.gid, gid, 16);
