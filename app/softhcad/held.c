@@ -5,36 +5,26 @@
  * 1 and two CQs of the connection manager, a client like any other. Under the daemon's lock; changes
  * nothing.
  */
-#include <sys/mman.h>
-#include <unistd.h>
 #include <rte_mempool.h>
 #include "device.h"
 #include "held.h"
 #include "lcores.h"
 #include "requester/requester.h"
+#include "residence.h"
 #include "responder/responder.h"
 #include "views.h"
 
-/*
- * The number of `count` contexts of `stride` bytes that have a nonzero number (a uint32_t at
- * `number`). Reads only resident pages: most of a table has never been touched, and reading would
- * populate it.
- */
+/* The number of `count` contexts of `stride` bytes that have a nonzero number (a uint32_t at `number`). */
 static uint64_t in_use(const void *number, size_t stride, uint32_t count)
 {
-	uintptr_t page_bytes = sysconf(_SC_PAGESIZE), page = 0;
-	unsigned char resident = 0;
+	struct residence pages;
 	uint64_t n = 0;
 
+	residence_init(&pages, number, (count - 1) * stride + sizeof(uint32_t));
 	for (uint32_t i = 0; i < count; i++) {
-		uintptr_t at = (uintptr_t)number + i * stride;
+		const uint32_t *at = (const uint32_t *)((uintptr_t)number + i * stride);
 
-		if ((at & ~(page_bytes - 1)) != page) {
-			page = at & ~(page_bytes - 1);
-			if (mincore((void *)page, page_bytes, &resident))
-				resident = 0;
-		}
-		n += (resident & 1) && __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE);
+		n += is_resident(&pages, at) && __atomic_load_n(at, __ATOMIC_ACQUIRE);
 	}
 	return n;
 }

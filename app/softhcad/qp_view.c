@@ -7,13 +7,12 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include "device.h"
 #include "lcores.h"
 #include "pipeline/message.h"
 #include "qp_view.h"
 #include "requester/requester.h"
+#include "residence.h"
 #include "responder/responder.h"
 #include "views.h"
 
@@ -40,38 +39,32 @@ static const char *service_name(unsigned service)
 	return service < RTE_DIM(names) ? names[service] : "?";
 }
 
-UNGUARDED VIEW_OF(qp_of, qp, QP_VIEW)
-
-	/*
- * The next QP in use from index `from` on, or NULL. Reads only resident pages: most of the table
- * has never been touched, and reading would populate it.
- */
-	static const struct qp *next_qp(const struct qp_table *t, uint32_t from)
+/* The next QP in use from index `from` on, or NULL. pages: of the table. */
+static const struct qp *next_qp(const struct qp_table *t, struct residence *pages, uint32_t from)
 {
-	uintptr_t page_bytes = sysconf(_SC_PAGESIZE), page = 0;
-	unsigned char resident = 0;
-
 	for (uint32_t i = from; i < t->count; i++) {
 		const struct qp *q = qp_at(t, i);
-		uintptr_t at = (uintptr_t)&q->qpn & ~(page_bytes - 1);
 
-		if (at != page && mincore((void *)at, page_bytes, &resident))
-			resident = 0;
-		page = at;
-		if ((resident & 1) && __atomic_load_n(&q->qpn, __ATOMIC_ACQUIRE) != 0)
+		if (is_resident(pages, &q->qpn) && __atomic_load_n(&q->qpn, __ATOMIC_ACQUIRE) != 0)
 			return q;
 	}
 	return NULL;
 }
 
+UNGUARDED static json_t *qp_of(const struct qp *it);
+VIEW_OF(qp_of, qp, QP_VIEW)
+
 void qps_put(const struct device *v, uint32_t from, json_t *to)
 {
+	const struct qp_table *t = &v->hca->qps;
 	json_t *qps = dict_new();
-	const struct qp *q = next_qp(&v->hca->qps, 0);
+	struct residence pages;
+	const struct qp *q;
 	unsigned count = 0, listed = 0;
 	uint32_t next = 0;
 
-	for (; qps && q; q = next_qp(&v->hca->qps, q->index + 1)) {
+	residence_init(&pages, t->qps, t->count * sizeof(*t->qps));
+	for (q = next_qp(t, &pages, 0); qps && q; q = next_qp(t, &pages, q->index + 1)) {
 		count++;
 		if (q->index < from)
 			continue;
@@ -122,8 +115,12 @@ UNGUARDED static void put_modules(json_t *to, const struct qp *it, uint64_t now_
 
 int qp_put(const struct device *v, uint32_t qpn, json_t *to)
 {
-	const struct qp *it = next_qp(&v->hca->qps, qpn & v->hca->qps.mask);
+	const struct qp_table *t = &v->hca->qps;
+	struct residence pages;
+	const struct qp *it;
 
+	residence_init(&pages, t->qps, t->count * sizeof(*t->qps));
+	it = next_qp(t, &pages, qpn & t->mask);
 	if (!it || qp_number(it) != qpn)
 		return -ENOENT;
 	dict_put(to, "qp", qp_of(it));

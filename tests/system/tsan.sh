@@ -21,10 +21,12 @@ changes() {
 	local setting
 	while :; do
 		for setting in 'poll busy' 'idle_spin_us 0' 'loss 0.02' 'jitter_us 5' 'ack_interval 4' \
-			'quantum_bytes 8192' 'nt_copy_bytes 4096' 'admit 192.168.77.0/24,fd77::/64'; do
+			'quantum_bytes 8192' 'nt_copy_bytes 4096' 'admit 192.168.77.0/24,fd77::/64' \
+			'left.address 192.168.77.1/24,fd77::1/64,192.168.77.3/24'; do
 			# shellcheck disable=SC2086
 			"$TOOL" --socket "$SCRATCH/$1.sock" set $setting
 		done
+		"$TOOL" --socket "$SCRATCH/$1.sock" all
 		sleep 0.2
 		kill -HUP "$2"
 		sleep 0.2
@@ -74,5 +76,7 @@ soak engines --set left.engines=2 --set right.engines=2 "${options[@]}"
 soak=("$PERF" --soak $((10 * ${SOFTHCA_SOAK:-1500})) --qp-timeout 16 --pair left,right)
 placed 1
 soak changing "${options[@]}"
-check 'changing: settings did' grep -q 'poll: adaptive -> busy' "$SCRATCH/changes.log"
+for change in 'poll: adaptive -> busy' 'left.address: .* -> .*192.168.77.3/24'; do
+	check "changing: $change" grep -q "$change" "$SCRATCH/changes.log"
+done
 finish
