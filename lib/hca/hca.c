@@ -17,6 +17,7 @@
 void hca_config_defaults(struct hca_config *c)
 {
 	enum { no, yes };
+	enum { none };
 
 	*c = (struct hca_config){
 		.name = "hca0",

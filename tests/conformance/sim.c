@@ -99,6 +99,15 @@ static void send_marked(struct sim *s, int from, const uint8_t *frame, unsigned 
 	}
 	if (hurt(s, s->faults.loss_ppm + (marks & PAYLOAD_REF ? s->faults.corrupt_ppm : 0)))
 		return;
+	if (s->net.mbps && from == 0) {
+		uint8_t copy[PACKET_ROOM_BYTES];
+		uint64_t delay_ns;
+
+		memcpy(copy, frame, bytes);
+		if (sim_switch_forward(s, copy, bytes, &delay_ns))
+			wire_put(s, 1, copy, bytes, marks, delay_ns);
+		return;
+	}
 	wire_put(s, !from, frame, bytes, marks, reorder_delay(s));
 	if (frame[0] & 1) /* to a group: ports bring it back, too */
 		wire_put(s, from, frame, bytes, marks, 0);
@@ -114,10 +123,11 @@ void sim_wire_send(struct sim *s, int from, const uint8_t *frame, unsigned bytes
 static uint16_t sim_tx(struct link_port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
 {
 	struct sim_wire_end *end = (struct sim_wire_end *)port;
-	const struct sim *s = end->sim;
+	struct sim *s = end->sim;
 
 	for (unsigned i = 0; i < n; i++) {
-		if (s->wire_room && s->end[!end->node].count >= s->wire_room)
+		if ((s->wire_room && s->end[!end->node].count >= s->wire_room) ||
+		    !sim_port_takes(s, end->node, frames[i]->data_len))
 			return i;
 		send_marked(end->sim, end->node, rte_pktmbuf_mtod(frames[i], const uint8_t *),
 			    frames[i]->data_len, frames[i]->ol_flags & FRAME_MARKS);
@@ -377,6 +387,7 @@ static struct ceu_modify attributes_of(struct sim *s, int node, unsigned i)
 					.min_rnr_timer = p->min_rnr_timer,
 					.max_rd_atomic = p->max_rd_atomic,
 					.max_dest_rd_atomic = p->max_rd_atomic,
+					.traffic_class = p->traffic_class,
 					.hop_limit = 64}};
 
 	memcpy(m.path.dst_mac, sim_macs[!node], 6);

@@ -38,6 +38,20 @@ struct sim_faults {
 				 so late that a Loss timer of 1 ms takes them for lost */
 };
 
+/*
+ * A switch between the nodes: what node 0 sends waits in one queue for a link of that rate. Its
+ * RED marks frames whose senders allow it (ECT), with a probability that rises linearly from kmin
+ * to kmax bytes queued to pmax; above that all of them. What exceeds the buffer is dropped.
+ */
+struct sim_switch {
+	uint32_t mbps;	    /* 0: there is no switch */
+	uint32_t port_mbps; /* of node 0's own port, which takes no more */
+	uint32_t kmin, kmax, pmax_ppm, buffer_bytes;
+	uint64_t free_ns;      /* when the link will have sent what is queued */
+	uint64_t port_free_ns; /* and the port */
+	uint32_t marked, dropped;
+};
+
 struct sim_frame {
 	struct rte_mbuf *m;
 	uint64_t at_ns;
@@ -100,6 +114,7 @@ struct sim_identity {
 struct sim_params {
 	uint8_t service; /* enum qp_service */
 	uint8_t mtu;	 /* 1..5 */
+	uint8_t traffic_class;
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, max_rd_atomic;
 	uint32_t psn;  /* initial PSN of every QP */
 	uint32_t qkey; /* of every UD QP; 0: 0x11111111 */
@@ -137,6 +152,7 @@ struct sim {
 	uint64_t step_ns;  /* time of one step: 1 µs; a test that only waits may increase it */
 	uint64_t rng;
 	struct sim_faults faults;
+	struct sim_switch net;
 	uint32_t
 		lost; /* frames lost, corrupted, much too late, since sim_create() or sim_reset() */
 	struct rte_mempool *packets, *descriptors;
@@ -245,6 +261,11 @@ uint64_t sim_random(struct sim *s);
 
 /* A frame leaves node `from`: tap and faults, then it is on its way. */
 void sim_wire_send(struct sim *s, int from, const uint8_t *frame, unsigned bytes);
+/* A frame of node 0 through the switch. False: it is dropped. *delay_ns: how long it takes, in the
+ * queue and on the link. Its ECN bits may change. sim_switch.c */
+bool sim_switch_forward(struct sim *s, uint8_t *frame, unsigned bytes, uint64_t *delay_ns);
+/* Node 0's port is a step behind at most; then it takes nothing. */
+bool sim_port_takes(struct sim *s, int from, unsigned bytes);
 /* One step of step_ns. */
 void sim_step(struct sim *s);
 extern const uint8_t sim_macs[2][6];

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The notification point (doc/transport.md#congestion): which packets draw a congestion notification
- * packet, and how often. */
+/*
+ * doc/transport.md#congestion. The notification point: which packets draw a congestion notification
+ * packet, and how often. The reaction point: which of these count, and what they do to what a queue
+ * pair sends.
+ */
 #include "peer.h"
 
 enum { PSN = 0x100, AT = 4096, LEN = 64, CE = WIRE_ECN_CE };
@@ -209,4 +212,272 @@ TEST_RC(cnp__interval_ends_with_the_connection)
 	rig_reconnect(s, 0);
 	send_marked(s, WIRE_RC_WRITE_ONLY, PSN, LEN);
 	assert_int_equal(cnps(s, 5 * US), 1);
+}
+
+/* ---- the reaction point ---- */
+
+enum { LIMIT = 100, BYTES = 64 * 1024 };
+
+/* Congestion control, which sets LIMIT Mbit/s at the first CNP, and lets nothing change it soon. */
+static struct sim *make_limited(enum qp_service service)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct hca_config c;
+
+	hca_config_defaults(&c);
+	c.settings.cc = CC_DCQCN;
+	c.settings.dcqcn.rate_to_set_on_first_cnp = LIMIT;
+	c.settings.dcqcn.rpg_time_reset = 131071;
+	p.settings = &c.settings;
+	p.service = service;
+	p.no_credits = true;
+	p.timeout = 20;
+	return rig_create(&p);
+}
+
+static struct wire_headers cnp(struct sim *s)
+{
+	struct wire_headers h = rig_headers(s, 0, WIRE_CNP, 0, 0, 0);
+
+	h.becn = 1;
+	return h;
+}
+
+static void send_cnp(struct sim *s, struct wire_headers h)
+{
+	static const uint8_t zero[WIRE_CNP_RESERVED_BYTES];
+
+	rig_send(s, h, zero, sizeof(zero));
+	sim_run(s, 5 * US);
+}
+
+static void reacts(struct sim *s, bool does)
+{
+	const struct qp *q = sim_context(s, 0, 0);
+
+	assert_int_equal(sim_counter(s, 0, COUNTER_rp_cnp_handled), does);
+	assert_int_equal(sim_counter(s, 0, COUNTER_rp_cnp_ignored), !does);
+	assert_int_equal(q->rtc.flow.cc.rate, does ? LIMIT * 1000 : 0);
+	assert_int_equal(q->respg.flow.cc.rate, does ? LIMIT * 1000 : 0);
+}
+
+RIG_TEST(rp__a_cnp_limits_both_directions, make_limited(SERVICE_RC))
+{
+	send_cnp(s, cnp(s));
+	reacts(s, true);
+}
+
+RIG_TEST(rp__unreliable_connection, make_limited(SERVICE_UC))
+{
+	send_cnp(s, cnp(s));
+	reacts(s, true);
+}
+
+RIG_TEST(rp__not_for_datagrams, make_limited(SERVICE_UD))
+{
+	send_cnp(s, cnp(s));
+	reacts(s, false);
+}
+
+TEST_RC(rp__not_without_congestion_control)
+{
+	send_cnp(s, cnp(s));
+	reacts(s, false);
+}
+
+RIG_TEST(rp__not_from_strangers, make_limited(SERVICE_RC))
+{
+	s->node[1].ip[15] ^= 1;
+	send_cnp(s, cnp(s));
+	s->node[1].ip[15] ^= 1;
+	reacts(s, false);
+}
+
+RIG_TEST(rp__not_of_another_partition, make_limited(SERVICE_RC))
+{
+	struct wire_headers h = cnp(s);
+
+	h.pkey = 0x1234;
+	send_cnp(s, h);
+	reacts(s, false);
+}
+
+RIG_TEST(rp__not_without_becn, make_limited(SERVICE_RC))
+{
+	struct wire_headers h = cnp(s);
+
+	h.becn = 0;
+	send_cnp(s, h);
+	reacts(s, false);
+}
+
+RIG_TEST(rp__not_for_an_unknown_queue_pair, make_limited(SERVICE_RC))
+{
+	struct wire_headers h = cnp(s);
+
+	h.dest_qp ^= 0x800000;
+	send_cnp(s, h);
+	reacts(s, false);
+}
+
+RIG_TEST(rp__not_in_error, make_limited(SERVICE_RC))
+{
+	sim_modify(s, 0, 0, QP_ERR, 0);
+	send_cnp(s, cnp(s));
+	reacts(s, false);
+}
+
+RIG_TEST(rp__not_with_a_wrong_icrc, make_limited(SERVICE_RC))
+{
+	rig_bad_icrc(s);
+	send_cnp(s, cnp(s));
+	assert_int_equal(sim_counter(s, 0, COUNTER_drop_rx_icrc), 1);
+	assert_int_equal(sim_counter(s, 0, COUNTER_rp_cnp_handled), 0);
+	assert_int_equal(sim_context(s, 0, 0)->rtc.flow.cc.rate, 0);
+}
+
+RIG_TEST(rp__ends_with_the_connection, make_limited(SERVICE_RC))
+{
+	send_cnp(s, cnp(s));
+	reacts(s, true);
+	rig_reconnect(s, 0);
+	sim_run(s, 10 * US);
+	assert_int_equal(sim_context(s, 0, 0)->rtc.flow.cc.rate, 0);
+	assert_int_equal(sim_context(s, 0, 0)->respg.flow.cc.rate, 0);
+	send_cnp(s, cnp(s)); /* and begins anew */
+	assert_int_equal(sim_context(s, 0, 0)->rtc.flow.cc.rate, LIMIT * 1000);
+}
+
+/* ---- pacing ---- */
+
+/* Until BYTES have left: each packet is checked against the clock, behind a first burst. Returns the
+ * time that they took. */
+static uint64_t paced(struct sim *s)
+{
+	uint64_t from = s->now_ns, wire_bytes = 0, allowed;
+	uint32_t bytes = 0;
+	struct rig_packet p;
+
+	while (bytes < BYTES) {
+		assert_true(rig_recv(s, &p, 10 * MS));
+		if (p.h.ackreq)
+			rig_ack(s, 0, p.h.psn, aeth_ack(31), 1);
+		bytes += p.bytes;
+		wire_bytes += p.bytes + 58;
+		allowed = (p.at_ns - from) * LIMIT / 8000;
+		assert_true(wire_bytes <= allowed + 5 * 1100);
+	}
+	return s->now_ns - from;
+}
+
+static uint64_t at_limit(void)
+{
+	return BYTES * 8000ull / LIMIT;
+}
+
+RIG_TEST(pacing__requests, make_limited(SERVICE_RC))
+{
+	struct sim_wr wr = {.opcode = USER_RDMA_WRITE, .sge = {{0, BYTES, 0}}, .sges = 1};
+	uint32_t at;
+	uint64_t ns;
+
+	send_cnp(s, cnp(s));
+	at = sim_post(s, 0, 0, &wr);
+	ns = paced(s);
+	assert_true(ns > at_limit() * 9 / 10 && ns < at_limit() * 12 / 10);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, at);
+}
+
+RIG_TEST(pacing__unreliable_requests, make_limited(SERVICE_UC))
+{
+	struct sim_wr wr = {.opcode = USER_RDMA_WRITE, .sge = {{0, BYTES, 0}}, .sges = 1};
+	uint64_t ns;
+
+	send_cnp(s, cnp(s));
+	sim_post(s, 0, 0, &wr);
+	ns = paced(s);
+	assert_true(ns > at_limit() * 9 / 10 && ns < at_limit() * 12 / 10);
+}
+
+RIG_TEST(pacing__read_responses, make_limited(SERVICE_RC))
+{
+	uint64_t ns;
+
+	send_cnp(s, cnp(s));
+	rig_request(s, 0, WIRE_RC_READ_REQUEST, PSN, AT, BYTES, 0);
+	ns = paced(s);
+	assert_true(ns > at_limit() * 9 / 10 && ns < at_limit() * 12 / 10);
+}
+
+/* Acknowledgements of what the peer sends do not wait for our rate. */
+RIG_TEST(pacing__not_of_acknowledgements, make_limited(SERVICE_RC))
+{
+	struct sim_wr wr = {.opcode = USER_RDMA_WRITE, .sge = {{0, BYTES, 0}}, .sges = 1};
+	struct rig_packet p;
+	unsigned acks = 0;
+
+	send_cnp(s, cnp(s));
+	sim_post(s, 0, 0, &wr);
+	for (unsigned i = 0; i < 100; i++) {
+		rig_request(s, 0, WIRE_RC_WRITE_ONLY, PSN + i, AT, LEN, LEN);
+		while (rig_recv(s, &p, 3 * US))
+			acks += p.h.opcode == WIRE_RC_ACK;
+	}
+	assert_int_equal(acks, 100);
+	sim_modify(s, 0, 0, QP_RST, 0);
+	sim_run(s, MS);
+	while (rig_recv(s, &p, 0))
+		;
+}
+
+/* What waits for its time does not delay failure: all is flushed at once. */
+RIG_TEST(pacing__errors_do_not_wait, make_limited(SERVICE_RC))
+{
+	struct sim_wr wr = {.opcode = USER_RDMA_WRITE, .sge = {{0, BYTES, 0}}, .sges = 1};
+	struct rig_packet p;
+	struct cqe c;
+
+	send_cnp(s, cnp(s));
+	for (unsigned i = 0; i < 10; i++)
+		sim_post(s, 0, 0, &wr);
+	rig_request(s, 0, WIRE_RC_READ_REQUEST, PSN, AT, BYTES, 0);
+	sim_run(s, 50 * US);
+	sim_modify(s, 0, 0, QP_ERR, 0);
+	sim_run(s, 10 * US);
+	for (unsigned i = 0; i < 10; i++)
+		assert_true(sim_poll_cq(s, 0, &c) && c.opcode == USER_INVALID);
+	while (rig_recv(s, &p, MS))
+		;
+	sim_renew(s, 0, 0); /* nor is its number in use */
+}
+
+/* ---- who may be marked ---- */
+
+static void first_packet_has(struct sim *s, uint8_t traffic_class)
+{
+	struct sim_wr wr = {.opcode = USER_RDMA_WRITE, .sge = {{0, LEN, 0}}, .sges = 1};
+	uint32_t at = sim_post(s, 0, 0, &wr);
+
+	assert_int_equal(rig_expect(s, WIRE_RC_WRITE_ONLY, PSN).tos, traffic_class);
+	rig_ack(s, 0, PSN, aeth_ack(31), 1);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, at);
+}
+
+RIG_TEST(ect__under_congestion_control, make_limited(SERVICE_RC))
+{
+	first_packet_has(s, WIRE_ECN_ECT0);
+	s->params.traffic_class = 0x68;
+	rig_reconnect(s, 0);
+	first_packet_has(s, 0x68 | WIRE_ECN_ECT0);
+	s->params.traffic_class = 0x69; /* ECT(1): as the program says */
+	rig_reconnect(s, 0);
+	first_packet_has(s, 0x69);
+}
+
+TEST_RC(ect__not_otherwise)
+{
+	first_packet_has(s, 0);
+	s->params.traffic_class = 0x68;
+	rig_reconnect(s, 0);
+	first_packet_has(s, 0x68);
 }

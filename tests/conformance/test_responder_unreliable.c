@@ -179,7 +179,7 @@ TEST(edge__opcode_against_service)
 			struct wire_headers h = rig_headers(s, 0, (uint8_t)o, PSN, AT, 64);
 
 			if (o == WIRE_CNP)
-				dropped(s, h, COUNTER_drop_rx_cnp);
+				dropped(s, h, COUNTER_rp_cnp_ignored);
 			else if (!op->defined && o >= 0x20)
 				dropped(s, h, COUNTER_drop_rx_opcode);
 			else if (other)

@@ -23,6 +23,7 @@ static void clear_data_path(struct qp *q)
 {
 	/* wake[] stays: its links may be in a list */
 	memset(&q->ws, 0, sizeof(*q) - offsetof(struct qp, ws));
+	q->cnps = 0;
 }
 
 /*
@@ -242,6 +243,16 @@ static bool attributes_ok(const struct ceu *ceu, const struct ceu_modify *in)
 	return ok;
 }
 
+/* Packets of a QP under congestion control may be marked, unless its traffic class says otherwise. */
+static uint8_t ecn_class(const struct ceu *ceu, const struct qp *q, uint8_t traffic_class)
+{
+	const struct engine *e = &ceu->config.engines[q->engine];
+
+	if (engine_setting(e, cc) == CC_NONE || traffic_class & WIRE_ECN_BITS)
+		return traffic_class;
+	return traffic_class | WIRE_ECN_ECT0;
+}
+
 /* The headers, Ethernet to UDP, of this QP's packets. A UD QP has no destination: each request has
  * its own. The new path replaces the other one, which no module reads any more when this
  * returns. */
@@ -261,7 +272,7 @@ static void set_path(struct ceu *ceu, struct qp *q, const struct ceu_modify *in,
 		memcpy(path.dst_mac, in->path.dst_mac, 6);
 		memcpy(path.dst_ip, in->attr.dgid, 16);
 		memcpy(to->peer_ip, in->attr.dgid, 16);
-		path.tos = in->attr.traffic_class;
+		path.tos = ecn_class(ceu, q, in->attr.traffic_class);
 		path.flow_label = in->attr.flow_label;
 		path.sport = in->attr.flow_label ? wire_udp_source_port_of_flow(in->attr.flow_label)
 						 : wire_udp_source_port(q->qpn, q->dest_qpn);

@@ -5,7 +5,7 @@
  * service, P_Key, the peer's address (of a datagram: is its sender admitted?). Packets that pass go to RequesterRecvControl (responses) or
  * ExecutionEngine (requests) of the engine that owns the queue pair; the others are dropped, with a
  * counter for each reason. Datagrams to multicast groups go through multicast.c. Reads QP contexts,
- * writes only their count of refusals, never writes into a frame. Stage header_parse.
+ * writes only their counts of refusals and of CNPs, never writes into a frame. Stage header_parse.
  *
  * The states of the design (PARSE_BTH, PARSE_RETH, ...) are lib/common/wire's opcode table, which
  * says what headers follow.
@@ -121,6 +121,30 @@ static void hp_describe(struct rte_mbuf *m, const struct wire_frame *f)
 	a->icrc_bytes = icrc_later(m, f) ? f->transport_end - f->l3_offset : 0;
 }
 
+/* ECN's echo, for a connection that is under control, from its peer. */
+static bool cnp_matters(const struct engine *e, const struct qp *q, const struct wire_frame *f)
+{
+	return engine_setting(e, cc) == CC_DCQCN && f->h.becn && q->service != SERVICE_UD &&
+	       qp_receives(qp_state(q)) && pkey_matches(f->h.pkey, q->pkey) && from_peer(q, f);
+}
+
+/* A congestion notification packet: those who send on behalf of the queue pair slow down. */
+static void take_cnp(struct engine *e, const struct wire_frame *f)
+{
+	struct qp *q = qp_find(e->qps, f->h.dest_qp);
+	struct engine *owner;
+
+	if (!q || !cnp_matters(e, q, f)) {
+		count(hp_counters(e), COUNTER_rp_cnp_ignored);
+		return;
+	}
+	count(hp_counters(e), COUNTER_rp_cnp_handled);
+	__atomic_fetch_add(&q->cnps, 1, __ATOMIC_RELAXED);
+	owner = &e->peers[q->engine];
+	wake_post(&owner->wake[WAKE_RTC], &q->wake[WAKE_RTC], q->index);
+	wake_post(&owner->wake[WAKE_EE], &q->wake[WAKE_EE], q->index);
+}
+
 /* No queue pair has its number: a datagram to a group, or a drop. */
 static void take_numberless(struct engine *e, struct rte_mbuf *m, const struct wire_frame *f)
 {
@@ -157,7 +181,7 @@ static struct qp *hp_parse(struct engine *e, struct rte_mbuf *m)
 		return NULL;
 	}
 	if (unlikely(f.h.opcode == WIRE_CNP)) {
-		count(hp_counters(e), COUNTER_drop_rx_cnp);
+		take_cnp(e, &f);
 		return NULL;
 	}
 	q = qp_find(e->qps, f.h.dest_qp);

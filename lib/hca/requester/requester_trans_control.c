@@ -39,6 +39,7 @@ int rtc_create(struct engine *e)
 		return -ENOMEM;
 	qp_list_init(&t->active, e->qps, offsetof(struct qp, rtc.active));
 	qp_list_init(&t->starved, e->qps, offsetof(struct qp, rtc.active));
+	pacer_init(&t->pacer, e->qps, offsetof(struct qp, rtc.flow));
 	e->rtc = t;
 	return 0;
 }
@@ -72,6 +73,7 @@ static void rtc_release(struct engine *e, struct qp *q)
 		return;
 	}
 	requests_free(e, &q->rtc.head);
+	pacer_leave(&e->rtc->pacer, q);
 	if (!q->rtc.active.listed)
 		qp_close(q, WAKE_RTC);
 }
@@ -109,9 +111,20 @@ static void take_wakes(struct engine *e)
 			rtc_release(e, q);
 			continue;
 		}
+		flow_take_cnps(&q->rtc.flow, q, &e->settings.dcqcn, engine_now(e));
 		unpark(&q->rtc.parked);
 		active_add(e, q); /* even without requests: it may be drained now */
 	}
+}
+
+/* QPs whose time has come. A parked one is woken by what it waits for. */
+static __rte_noinline void take_paced(struct engine *e)
+{
+	struct qp *q;
+
+	while ((q = pacer_take(&e->rtc->pacer, engine_now(e))))
+		if (!q->rtc.parked)
+			active_add(e, q);
 }
 
 static unsigned take_requests(struct engine *e)
@@ -535,6 +548,39 @@ static uint32_t visit_qp(struct engine *e, struct qp *q, unsigned *room, uint32_
 	return quantum - v.quantum;
 }
 
+/* A QP whose rate is limited has its turn when it is time, for a burst of a few packets. In ERR it
+ * only flushes. */
+static __rte_noinline uint32_t visit_limited(struct engine *e, struct qp *q, unsigned *room,
+					     uint32_t turn, uint32_t most)
+{
+	const struct dcqcn_params *params = &e->settings.dcqcn;
+	const struct counters *c = rtc_counters(e);
+	uint64_t now_ns = engine_now(e), packets = counter_read(c, COUNTER_request_packets),
+		 bytes = counter_read(c, COUNTER_request_bytes);
+	uint32_t burst, used;
+
+	if (!flow_limited(&q->rtc.flow, params, now_ns) || qp_state(q) == QP_ERR)
+		return visit_qp(e, q, room, turn, most);
+	if (!flow_due(&q->rtc.flow, now_ns)) {
+		pacer_wait(&e->rtc->pacer, q, now_ns);
+		return 0;
+	}
+	burst = flow_burst_bytes(&q->rtc.flow, q->mtu_bytes);
+	used = visit_qp(e, q, room, burst, burst);
+	packets = counter_read(c, COUNTER_request_packets) - packets;
+	bytes = counter_read(c, COUNTER_request_bytes) - bytes;
+	flow_sent(&q->rtc.flow, params, (uint32_t)packets, (uint32_t)bytes, now_ns);
+	return RTE_MIN(used, most);
+}
+
+static inline uint32_t visit(struct engine *e, struct qp *q, unsigned *room, uint32_t turn,
+			     uint32_t most)
+{
+	if (likely(!q->rtc.flow.cc.rate))
+		return visit_qp(e, q, room, turn, most);
+	return visit_limited(e, q, room, turn, most);
+}
+
 #define STARVED_VISITS 2 /* in a poll: however many QPs have no buffers, they delay no one */
 
 /* A look at the QP that has waited longest for its first buffer. Returns the bytes used. */
@@ -546,7 +592,7 @@ static uint32_t visit_starved(struct engine *e, unsigned *room, uint32_t left)
 		rtc_release(e, q);
 		return 0;
 	}
-	return visit_qp(e, q, room, engine_setting(e, quantum_bytes), left);
+	return visit(e, q, room, engine_setting(e, quantum_bytes), left);
 }
 
 /*
@@ -561,6 +607,8 @@ unsigned rtc_poll(struct engine *e)
 	struct qp *q;
 
 	take_wakes(e);
+	if (unlikely(t->pacer.waiting))
+		take_paced(e);
 	n = take_requests(e);
 	while (room && left && visits++ < BURST && (q = qp_list_take(&t->active))) {
 		turn = t->turn_left ? t->turn_left : engine_setting(e, quantum_bytes);
@@ -568,10 +616,11 @@ unsigned rtc_poll(struct engine *e)
 		if (unlikely(qp_closing(q)))
 			rtc_release(e, q);
 		else
-			left -= visit_qp(e, q, &room, turn, left);
+			left -= visit(e, q, &room, turn, left);
 	}
 	visits = 0;
 	while (unlikely(qp_list_first(&t->starved)) && room && left && visits++ < STARVED_VISITS)
 		left -= visit_starved(e, &room, left);
-	return n + before - room;
+	/* Who waits for its time keeps the lcore awake. */
+	return n + before - room + (t->pacer.waiting != 0);
 }

@@ -7,6 +7,7 @@
  * segmentation.
  */
 #include "completion/completion.h"
+#include "context/pacing.h"
 #include "context/qp_list.h"
 #include "pipeline/message.h"
 #include "buffer_shares.h"
@@ -28,6 +29,7 @@ struct rtc {
 	struct rte_mbuf *out[BURST];   /* packets on their way to RTC_RPG */
 	unsigned done_count;
 	struct rte_mbuf *done[BURST]; /* descriptors on their way back, within one visit */
+	struct pacer pacer; /* queue pairs whose rate is limited, until it is their time */
 };
 
 /* A visit to one queue pair. */

@@ -246,7 +246,7 @@ unsigned ee_wakes(struct engine *e)
 			written += flush(e, c, qp, EE_FLUSH_BUDGET - written);
 		} else if (qp_receives(state)) {
 			ee_watch_credits(e, qp);
-			respg_take_marks(e, qp);
+			respg_take_news(e, qp);
 		}
 	}
 	return written;

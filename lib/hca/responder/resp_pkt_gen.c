@@ -11,6 +11,7 @@
 #include <rte_malloc.h>
 #include <rte_memcpy.h>
 #include "completion/completion.h"
+#include "context/pacing.h"
 #include "context/qp_list.h"
 #include "execution_engine.h"
 #include "responder/responder.h"
@@ -36,6 +37,7 @@ struct resp_pkt_gen {
 	struct qp_list notify; /* QPs whose peers are to get a CNP */
 	int64_t quantum_left;  /* of the QP at the head, or the next one to be there; bytes */
 	uint16_t ip_id;	       /* IPv4 identification of the last frame */
+	struct pacer pacer;    /* QPs whose rate is limited, until it is their time */
 };
 
 /* Makes sure that `want` buffers are in stock, or as many as there are. */
@@ -269,6 +271,9 @@ static void serve_read(struct engine *e, struct resp_pkt_gen *p, struct counters
 	if (likely(s == V2P_SUCCESS)) {
 		count(c, COUNTER_read_response_packets);
 		p->quantum_left -= a->done_bytes - before;
+		if (unlikely(qp->respg.flow.cc.rate))
+			flow_sent(&qp->respg.flow, &e->settings.dcqcn, 1, a->done_bytes - before,
+				  engine_now(e));
 		if (a->done_bytes == a->length)
 			order_pop(qp);
 		return;
@@ -331,10 +336,11 @@ void respg_notify(const struct engine *e, struct qp *qp)
 		qp_list_add(&e->respg->notify, qp);
 }
 
-void respg_take_marks(const struct engine *e, struct qp *qp)
+void respg_take_news(const struct engine *e, struct qp *qp)
 {
 	uint32_t marks = __atomic_load_n(&qp->rrc.marks, __ATOMIC_RELAXED);
 
+	flow_take_cnps(&qp->respg.flow, qp, &e->settings.dcqcn, engine_now(e));
 	if (marks != qp->respg.marks_taken)
 		respg_notify(e, qp);
 	qp->respg.marks_taken = marks;
@@ -371,9 +377,8 @@ void respg_forget(struct engine *e, struct qp *qp)
 
 	order_purge(qp);
 	qp_list_remove(&p->notify, qp);
-	if (!qp->respg.active.listed)
-		return;
-	if (qp_list_first(&p->active) == qp)
+	pacer_leave(&p->pacer, qp);
+	if (qp->respg.active.listed && qp_list_first(&p->active) == qp)
 		end_turn(e, p, qp);
 	else
 		qp_list_remove(&p->active, qp);
@@ -393,6 +398,38 @@ static bool is_void(struct engine *e, const struct qp *qp)
 	       ring_empty(e->channel[CHANNEL_EE_RESPG].in);
 }
 
+/* ---- pacing ---- */
+
+/* READ responses of a QP whose rate is limited: true if they have to wait; else a burst of them may
+ * leave. The QP is at the head. */
+static __rte_noinline bool must_wait(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
+{
+	struct qp_flow *f = &qp->respg.flow;
+	uint64_t now_ns = engine_now(e);
+
+	if (!qp->respg.head || qp->respg.head->response != RESPONSE_READ ||
+	    !flow_limited(f, &e->settings.dcqcn, now_ns))
+		return false;
+	if (flow_due(f, now_ns)) {
+		p->quantum_left =
+			RTE_MIN(p->quantum_left, (int64_t)flow_burst_bytes(f, qp->mtu_bytes));
+		return false;
+	}
+	qp_list_take(&p->active);
+	p->quantum_left = engine_setting(e, quantum_bytes);
+	pacer_wait(&p->pacer, qp, now_ns);
+	return true;
+}
+
+static __rte_noinline void take_paced(struct engine *e, struct resp_pkt_gen *p)
+{
+	struct qp *qp;
+
+	while ((qp = pacer_take(&p->pacer, engine_now(e))))
+		if (qp->respg.head)
+			qp_list_add(&p->active, qp);
+}
+
 static void serve_active(struct engine *e, struct resp_pkt_gen *p, struct counters *c)
 {
 	struct qp *qp;
@@ -400,6 +437,8 @@ static void serve_active(struct engine *e, struct resp_pkt_gen *p, struct counte
 	while ((qp = qp_list_first(&p->active))) {
 		if (unlikely(is_void(e, qp)))
 			order_purge(qp);
+		if (unlikely(qp->respg.flow.cc.rate) && must_wait(e, p, qp))
+			continue;
 		while (qp->respg.head && may_make_frame(p)) {
 			serve_head(e, p, c, qp);
 			if (p->quantum_left <= 0)
@@ -449,12 +488,14 @@ unsigned respg_poll(struct engine *e)
 	struct resp_pkt_gen *p = e->respg;
 	struct counters *c = stage_counters(e, STAGE_RESPONDER_EXEC);
 	unsigned waiting = ring_used(e->channel[CHANNEL_EE_RESPG].in);
-	bool active = qp_list_first(&p->active) != NULL;
-	bool notify = qp_list_first(&p->notify) != NULL;
+	bool notify = qp_list_first(&p->notify) != NULL, active;
 	unsigned room, want, left, n;
 
+	if (unlikely(p->pacer.waiting))
+		take_paced(e, p);
+	active = qp_list_first(&p->active) != NULL;
 	if (waiting == 0 && !active && !notify)
-		return 0;
+		return p->pacer.waiting != 0; /* who waits for its time keeps the lcore awake */
 	room = RTE_MIN(channel_room(&e->channel[CHANNEL_RESPG_TXA]), (unsigned)RESPG_FRAMES_MAX);
 	/* The most that can be needed: one for each answer, and as many again for READs. */
 	want = RTE_MIN(waiting, (unsigned)BURST) + BURST;
@@ -480,6 +521,7 @@ int respg_create(struct engine *e)
 		return -ENOMEM;
 	qp_list_init(&p->active, e->qps, offsetof(struct qp, respg.active));
 	qp_list_init(&p->notify, e->qps, offsetof(struct qp, respg.notify));
+	pacer_init(&p->pacer, e->qps, offsetof(struct qp, respg.flow));
 	p->quantum_left = engine_setting(e, quantum_bytes);
 	e->respg = p;
 	return 0;

@@ -31,8 +31,9 @@ void respg_forget(struct engine *e, struct qp *qp);
  */
 void respg_notify(const struct engine *e, struct qp *qp);
 
-/* The same, if RequesterRecvControl has counted marked READ responses since the last call. */
-void respg_take_marks(const struct engine *e, struct qp *qp);
+/* The same, if RequesterRecvControl has counted marked READ responses since the last call. And the
+ * other way round: if a CNP has come, READ responses slow down. */
+void respg_take_news(const struct engine *e, struct qp *qp);
 
 /* EE → RESPG: the READ or atomic is a duplicate: it holds no resource, its errors are silent
  * (C9-108). */

@@ -258,7 +258,7 @@ TEST(hp_poll__congestion_notification)
 
 	f.payload = WIRE_CNP_RESERVED_BYTES;
 	receive(f, NULL);
-	dropped(COUNTER_drop_rx_cnp);
+	dropped(COUNTER_rp_cnp_ignored);
 }
 
 static void stalls(enum channel_id full)

@@ -22,6 +22,7 @@
 #include <rte_mbuf.h>
 #include "base/icm.h"
 #include "base/limits.h"
+#include "congestion/dcqcn.h"
 #include "host-abi/doorbell.h"
 #include "host-abi/wqe.h"
 #include "pipeline/engine.h"
@@ -51,6 +52,15 @@ struct qp_link {
 	uint32_t listed : 8;  /* 1 while it is in the list */
 };
 _Static_assert(sizeof(struct qp_link) == 8 && QPN_INDEX_BITS_MAX <= 24, "lists cost 8 bytes each");
+
+/* What a QP sends through one module, as congestion control sees it. */
+struct qp_flow {
+	struct dcqcn cc;      /* first: the module asks for its rate whenever it serves the QP */
+	uint32_t cnps;	      /* of qp.cnps, taken into account */
+	uint32_t slot;	      /* of the module's wheel (pacing.h), */
+	struct qp_link waits; /* if it waits there */
+	uint64_t next_ns;     /* limited: when it may send again */
+};
 
 /* rrc.credits: the LSN granted by the newest AETH with credits, and: */
 #define CREDITS_CAME	  (1u << 24) /* any such AETH has arrived */
@@ -144,6 +154,8 @@ struct qp {
 	 * 0. A number is reused only once all have: then nothing in flight, no list and no timer
 	 * can name the QP. */
 	uint32_t closed;
+	uint32_t cnps; /* CNPs that have come for it, free running; atomic; HeaderParser of any
+			  engine */
 	/* Atomic: changes before a request completes that is not acknowledged, and before the QP
 	 * goes. From then on buffers may change while packets that refer to them are on their way
 	 * (virt-to-phys/payload_ref.h). Never the same in two lives, nor 0 in any. */
@@ -175,7 +187,8 @@ struct qp {
 					    atomic */
 		uint64_t busy_missed_ns; /* engine_missed() then; atomic */
 		uint32_t credits_seen;	 /* rrc.credits when last read */
-		uint32_t lsn; /* its LSN, +1 per request sent since that needs no receive */
+		uint32_t lsn;	     /* its LSN, +1 per request sent since that needs no receive */
+		struct qp_flow flow; /* its requests */
 	} rtc __rte_cache_aligned;
 
 	/* ---- RequesterRecvControl (requester_recv) ---- */
@@ -285,12 +298,13 @@ struct qp {
 		struct answer *head, *tail; /* answers that wait, in the order of their PSNs */
 		struct answer *free;	    /* places that were used before */
 		struct qp_link active;	    /* QPs with waiting answers */
-		struct qp_link notify;	    /* QPs whose peers are to get a CNP */
-		uint64_t cnp_ns;	    /* when the last one was sent; 0: none was */
-		uint32_t marks_taken;	    /* of rrc.marks */
 		uint16_t fresh;		    /* places used so far: qp_answers() */
 		uint16_t others;	    /* answers that wait and hold no resource */
 		uint8_t reads_done;	    /* free running */
+		struct qp_flow flow;	    /* its READ responses */
+		struct qp_link notify;	    /* QPs whose peers are to get a CNP */
+		uint64_t cnp_ns;	    /* when the last one was sent; 0: none was */
+		uint32_t marks_taken;	    /* of rrc.marks */
 	} respg __rte_cache_aligned;
 
 	/* ---- HeaderParser (header_parse of any engine, hence atomic additions) ---- */

@@ -13,6 +13,7 @@
 #include <rte_malloc.h>
 #include "base/counters.h"
 #include "base/limits.h"
+#include "congestion/dcqcn.h"
 #include "pipeline/channel.h"
 #include "pipeline/icrc.h"
 #include "pipeline/wake_list.h"
@@ -40,6 +41,12 @@ struct wire_path;
 struct rte_mempool;
 struct stepping;
 
+/* Who slows down when the network is congested, and for what. */
+enum congestion_control {
+	CC_NONE,  /* nobody */
+	CC_DCQCN, /* connected QPs: they are ECN-capable, and obey CNPs */
+};
+
 struct engine_settings {
 	uint32_t ack_interval;	 /* packets of a message between two AckReq bits */
 	uint32_t quantum_bytes;	 /* payload one QP may send before the next has its turn */
@@ -51,6 +58,8 @@ struct engine_settings {
 	uint32_t timer_tick_ns, timer_slots;
 	uint32_t nt_copy_bytes; /* messages at least this long are written with non-temporal stores;
 				   0: never */
+	uint32_t cc;		/* enum congestion_control */
+	struct dcqcn_params dcqcn;
 	uint32_t min_time_between_cnps; /* to the same peer's QP, µs */
 	uint32_t cnp_dscp;
 	bool e2e_credits; /* generate end-to-end credits; false: 11111b */

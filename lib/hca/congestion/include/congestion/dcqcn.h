@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CONGESTION_DCQCN_H
+#define CONGESTION_DCQCN_H
+/*
+ * DCQCN's reaction point (Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM
+ * 2015): the rate of one flow. It begins unlimited. The first CNP makes it limited, each cuts its
+ * rate; then timer and byte counter let it grow until it is as fast as the line, and unlimited
+ * again.
+ *
+ *   state       event                       next        what happens
+ *   unlimited   CNP                         limited     rate = target = the line's; cut
+ *   limited     CNP                         limited     target = rate; rate -= rate·α/2; α = (1-g)α + g;
+ *                                                       timer, byte counter and both stages start over
+ *   limited     dce_tcp_rtt without a CNP   limited     α = (1-g)α
+ *   limited     timer or byte counter       limited     a stage more; by the stages T (timer), B (bytes):
+ *     max(T,B) < F: fast recovery                         rate = (rate + target) / 2
+ *     else: additive increase                             target += rpg_ai_rate; rate as above
+ *     min(T,B) > F: hyper increase                        target += rpg_hai_rate; rate as above
+ *   limited     rate reaches rpg_max_rate   unlimited   nothing is left to do
+ *
+ * Nothing runs by itself: the sender of the flow calls dcqcn_advance() before it sends and
+ * dcqcn_sent() afterwards. A flow has one sender, so one stage.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The settings of the same names, which are mlxconfig's. They may change at any time. */
+struct dcqcn_params {
+	uint32_t rpg_max_rate, rpg_min_rate; /* Mbit/s */
+	uint32_t rate_to_set_on_first_cnp;   /* Mbit/s; 0: cut from rpg_max_rate */
+	uint32_t rpg_ai_rate, rpg_hai_rate;  /* Mbit/s */
+	uint32_t rpg_threshold;		     /* F */
+	uint32_t rpg_time_reset;	     /* µs, at least 1 */
+	uint32_t rpg_byte_reset;	     /* 64 bytes, at least 1 */
+	uint32_t rpg_gd;	      /* log2 of what the cut α·1024 is divided by; 11: α/2 */
+	uint32_t rpg_min_dec_fac;     /* % of the rate that are left by one cut at least */
+	uint32_t dce_tcp_g;	      /* (1 - g) · 1024 */
+	uint32_t dce_tcp_rtt;	      /* µs, at least 1 */
+	uint32_t initial_alpha_value; /* α · 1024 */
+	bool clamp_tgt_rate; /* each cut sets the target; else only the first after the byte
+				counter let the rate grow, */
+	bool clamp_tgt_rate_after_time_inc; /* or the timer */
+};
+
+struct dcqcn {
+	uint32_t rate;	   /* kbit/s; 0: unlimited; atomic: telemetry reads it */
+	uint32_t target;   /* kbit/s */
+	uint32_t alpha;	   /* 1/65536 */
+	uint32_t bytes;	   /* sent since the byte counter expired */
+	uint64_t alpha_ns; /* up to when alpha has been decayed */
+	uint64_t timer_ns; /* when the timer expires */
+	uint8_t timer_stage, byte_stage;
+};
+
+/* A CNP has come. */
+void dcqcn_cnp(struct dcqcn *f, const struct dcqcn_params *p, uint64_t now_ns);
+
+/* What the timer has done by now, in bounded time: after a long pause several calls catch up. */
+void dcqcn_advance(struct dcqcn *f, const struct dcqcn_params *p, uint64_t now_ns);
+
+/* So many bytes were sent. */
+void dcqcn_sent(struct dcqcn *f, const struct dcqcn_params *p, uint32_t bytes);
+
+/* How long `bytes` take at the rate of a limited flow. */
+static inline uint64_t dcqcn_ns(const struct dcqcn *f, uint32_t bytes)
+{
+	return (uint64_t)bytes * 8 * 1000000 / f->rate;
+}
+
+#endif
