@@ -171,15 +171,16 @@ TEST(create__limits)
 	assert_int_equal(id[3], 0); /* the lowest */
 }
 
-TEST(create__numbers_grow_and_end)
+TEST(create__shares_of_users)
 {
-	enum { RESERVE = UCM_NUMBERS / 4, ASSURED = RESERVE / SHARES_USERS };
+	enum { TOTAL = 4096, RESERVE = TOTAL / 4, ASSURED = RESERVE / SHARES_USERS };
 	/* half; the rest except for the reserve; assured parts */
-	static const uint32_t room[] = {UCM_NUMBERS / 2, UCM_NUMBERS / 2 - RESERVE + 2 * ASSURED,
-					ASSURED, ASSURED};
+	static const uint32_t room[] = {TOTAL / 2, TOTAL / 2 - RESERVE + 2 * ASSURED, ASSURED,
+					ASSURED};
 	uint32_t next = 0, id;
 	struct channel ch;
 
+	services_total(SHARE_cm_ids, TOTAL);
 	for (uid_t n = 0; n < 4; n++) {
 		ch = open_channel_as(0, 1000 + n);
 		for (uint32_t i = 0; i < room[n]; i++) {
@@ -190,7 +191,7 @@ TEST(create__numbers_grow_and_end)
 	}
 }
 
-/* A peer's request then waits for its number. */
+/* Numbers end, too; a peer's request then waits for its own. */
 TEST(create__no_number_left)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
