@@ -90,6 +90,46 @@ TEST(file__ends_within_a_page)
 	close(r.fd);
 }
 
+/* Mappings of the daemon, which is this process; *of_files: those of clients' files. */
+static unsigned int mappings(unsigned int *of_files)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned int n = 0;
+	char line[512];
+
+	assert_non_null(maps);
+	for (*of_files = 0; fgets(line, sizeof(line), maps); n++)
+		*of_files += strstr(line, "/memfd:") != NULL;
+	fclose(maps);
+	return n;
+}
+
+/* More than one client's part of the table of regions. */
+static struct fixture_total many_keys[] = {{SHARE_keys, 8192}, {0}};
+
+/* A piece is mapped once; MRs in it are entries of tables. */
+TEST_STATE(pieces__mrs_add_no_mappings, start, stop, many_keys)
+{
+	enum { MRS = 1000 };
+	int fd = raw_memfd(16 * PAGE, 0);
+	unsigned int all, files, with_piece, piece_files;
+	uint32_t piece;
+	struct raw r;
+
+	raw_set_up(&r, f.path);
+	mappings(&files);
+	assert_int_equal(add(&r, fd, 0, 16 * PAGE, &piece), 0);
+	with_piece = mappings(&piece_files);
+	assert_int_equal(piece_files, files + 1);
+	for (uint32_t i = 0; i < MRS; i++)
+		raw_mr(r.fd, r.pd, piece, 4 * PAGE, 0x10000000 + i);
+	all = mappings(&files);
+	assert_int_equal(files, piece_files);
+	assert_true(all <= with_piece + MRS / 100); /* malloc()'s, if any */
+	close(fd);
+	close(r.fd);
+}
+
 /* ---- MRs of several runs ---- */
 
 enum { MAPPED_PAGES = 64 };
