@@ -5,33 +5,19 @@
  * once wait here, one for each channel of a port, and are completed at the beginning of the stage's
  * next poll. Runs on the stage's lcore; never waits.
  *
- * Requests that want pages are served in three queues: reading descriptors, reading data, writing
- * data. In one queue, data whose way is blocked would hold up the descriptor read that unblocks it:
- * the deadlock of doc/virt-to-phys.md#pending-requests.
+ * Requests that want pages are served in two queues, reading and writing, so that one whose pages
+ * are held does not hold up the other kind. No descriptor is read through them
+ * (doc/virt-to-phys.md#pending-requests).
  */
 #include "base/assert.h"
 #include "v2p_priv.h"
 
-/* mpt_rd_wqe_req_parser, mpt_rd_req_parser, mpt_wr_req_parser: the queue of each channel. */
-static enum mtt_class class_of(const struct v2p_slot *s, enum v2p_channel channel)
+/* mpt_rd_req_parser, mpt_wr_req_parser: the queue of a request. */
+static enum mtt_class class_of(const struct v2p_slot *s)
 {
-	switch (channel) {
-	case V2P_DBP_WQE:
-	case V2P_WP_WQE:
-	case V2P_EE_RQ_WQE:
-		return MTT_READ_WQE;
-	case V2P_RTC_CQ:
-	case V2P_RRC_DATA:
-		return MTT_WRITE_DATA;
-	case V2P_CEU:
-	case V2P_WP_DATA:
-	case V2P_EE_DATA:
-	case V2P_CHANNELS:
-		break;
-	}
 	return s->access & (ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)
-		       ? MTT_WRITE_DATA
-		       : MTT_READ_DATA;
+		       ? MTT_WRITE
+		       : MTT_READ;
 }
 
 static bool same_request(const struct v2p_slot *s, uint32_t pd, uint32_t qpn, uint32_t key,
@@ -54,7 +40,7 @@ static void finish(struct v2p_slot *s, enum v2p_state result)
 
 static struct mtt_queue *queue_of(struct v2p_port *port, enum v2p_channel channel)
 {
-	return &port->mtt[port->merged ? 0 : class_of(&port->slot[channel], channel)];
+	return &port->mtt[class_of(&port->slot[channel])];
 }
 
 /* The request waits in its channel's place. */

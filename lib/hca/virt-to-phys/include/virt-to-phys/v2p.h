@@ -165,7 +165,7 @@ struct v2p_slot {
 };
 
 /* Classes of requests for pages; each has its own queue. */
-enum mtt_class { MTT_READ_WQE, MTT_READ_DATA, MTT_WRITE_DATA, MTT_CLASSES };
+enum mtt_class { MTT_READ, MTT_WRITE, MTT_CLASSES };
 
 struct mtt_queue {
 	uint8_t first, count;
@@ -180,7 +180,6 @@ struct v2p_port {
 	uint8_t selected;	   /* channel served first at the next poll */
 	uint8_t mtt_selected;	   /* enum mtt_class, the same */
 	bool pend_misses; /* a miss is pending as in the hardware; false: it is filled at once */
-	bool merged;	  /* one queue for all classes: the test that shows why there are three */
 	struct mtt_queue mtt[MTT_CLASSES];
 	struct v2p_slot slot[V2P_CHANNELS];
 } __attribute__((aligned(64)));
