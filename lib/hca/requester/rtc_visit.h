@@ -112,7 +112,7 @@ static inline void rtc_finish_request(struct visit *v)
 	__atomic_store_n(&q->rtc.consumed, q->rtc.consumed + 1, __ATOMIC_RELEASE);
 }
 
-/* The descriptors that are done with go back; there are some. */
+/* Returns the descriptors in done[] to their pool; there is at least one. */
 static inline void rtc_done_flush(struct visit *v)
 {
 	rte_mempool_put_bulk(v->e->descriptors, (void **)v->t->done, v->t->done_count);
