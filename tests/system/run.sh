@@ -113,7 +113,7 @@ fi
 first_block() {
 	ln -sfn "$(realpath "$BUILD")" "$SCRATCH/build"
 	{
-		echo 'set -e; trap "kill \$(jobs -p)" EXIT'
+		echo 'set -e; trap "kill \$(jobs -p); wait" EXIT'
 		awk '/^```/ { n++ } n == 1 && !/^```/' \
 			"$(dirname "$0")/../../lib/host/verbs/PROGRAMS.md"
 		echo 'wait %2' # the server of the pingpong
