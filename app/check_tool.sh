@@ -142,6 +142,7 @@ expect 0 'respg resumed' --socket "$socket" resume
 expect 0 'nothing was paused' --socket "$socket" resume
 expect 0 'responder_exec' complete --socket "$socket" pause resp
 expect 0 'softhcad' --socket "$socket" clients
+SOFTHCA_LIBDIR=$scratch expect 1 'is missing' cdi
 expect 0 'none' --socket "$socket" clients --pid 1
 expect 1 'there is no HCA nosuch' --socket "$socket" --hca nosuch all
 for script in check_top.py check_json.py; do

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "ask.h"
+#include "libraries.h"
 #include "run.h"
 #include "softhca/softhca.h"
 #include "target.h"
@@ -22,17 +23,9 @@ enum {
 	VALUE_BYTES = 4 * PATH_MAX,
 };
 
-#define DROP_IN "libibverbs.so.1"
-#define PRELOAD "libsofthca-preload.so"
-
 struct run {
 	const char *socket, *libdir; /* as given, or NULL */
 	bool verbose;
-};
-
-/* The two libraries, and the folder to search first. */
-struct libraries {
-	char drop_in[PATH_MAX], preload[PATH_MAX], folder[PATH_MAX];
 };
 
 static void usage(FILE *out)
@@ -89,95 +82,7 @@ static int run_parse_arguments(int argc, char **argv, struct run *r)
 	return EXIT_FAILED;
 }
 
-/* ---- find the libraries ---- */
-
-static bool found(struct libraries *l, const char *drop_in, const char *preload)
-{
-	int n = snprintf(l->folder, sizeof(l->folder), "%s", drop_in);
-
-	if (n >= (int)sizeof(l->folder) ||
-	    snprintf(l->drop_in, PATH_MAX, "%s/" DROP_IN, drop_in) >= PATH_MAX ||
-	    snprintf(l->preload, PATH_MAX, "%s/" PRELOAD, preload) >= PATH_MAX)
-		return false;
-	return access(l->drop_in, R_OK) == 0 && access(l->preload, R_OK) == 0;
-}
-
-/* The folder of this program; "" if unknown. */
-static void own_folder(char out[PATH_MAX])
-{
-	ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
-	char *slash;
-
-	out[n > 0 ? n : 0] = 0;
-	slash = strrchr(out, '/');
-	if (slash)
-		*slash = 0;
-}
-
-/* Next to this program in a build folder; relative to it as installed, so the tree may be moved; at
- * the configured path. */
-static bool find_usual(struct libraries *l)
-{
-	char here[PATH_MAX], a[PATH_MAX + 64], b[PATH_MAX + 64];
-
-	own_folder(here);
-	snprintf(a, sizeof(a), "%s/../lib/host/verbs", here);
-	snprintf(b, sizeof(b), "%s/../lib/host/preload", here);
-	if (found(l, a, b))
-		return true;
-	snprintf(a, sizeof(a), "%s/../" SOFTHCA_LIBDIR_BELOW "/softhca", here);
-	return found(l, a, a) || found(l, SOFTHCA_LIBDIR "/softhca", SOFTHCA_LIBDIR "/softhca");
-}
-
-static void shorten(char path[PATH_MAX])
-{
-	char real[PATH_MAX];
-
-	if (realpath(path, real))
-		memcpy(path, real, PATH_MAX);
-}
-
-static int find_libraries(const struct run *r, struct libraries *l)
-{
-	const char *given = r->libdir ? r->libdir : getenv("SOFTHCA_LIBDIR");
-
-	if (given && *given ? !found(l, given, given) : !find_usual(l)) {
-		fprintf(stderr, "softhca run: %s or %s is missing: see --libdir\n", l->drop_in,
-			l->preload);
-		return EXIT_FAILED;
-	}
-	/* Resolve the folder only, so that links in it keep their names. */
-	shorten(l->folder);
-	snprintf(l->drop_in, PATH_MAX, "%.4000s/" DROP_IN, l->folder);
-	shorten(l->preload);
-	if (!strpbrk(l->drop_in, " :") && !strpbrk(l->preload, " :"))
-		return 0;
-	fprintf(stderr,
-		"softhca run: the dynamic loader accepts no folder name with a blank or colon: "
-		"%s\n",
-		l->folder);
-	return EXIT_FAILED;
-}
-
 /* ---- the daemon ---- */
-
-static int socket_path(const struct run *r, char out[PATH_MAX])
-{
-	const char *given = r->socket ? r->socket : getenv("SOFTHCA_SOCKET");
-	char usual[ASK_PATH_BYTES], here[PATH_MAX];
-	int n;
-
-	if (!given || !*given) {
-		if (ask_socket_path("", usual))
-			return -ENAMETOOLONG;
-		given = usual;
-	}
-	if (given[0] == '/' || !getcwd(here, sizeof(here)))
-		n = snprintf(out, PATH_MAX, "%s", given);
-	else
-		n = snprintf(out, PATH_MAX, "%.3900s/%s", here, given);
-	return n >= PATH_MAX ? -ENAMETOOLONG : 0;
-}
 
 /* Prints the short form of an IPv6 address: ::ffff:192.168.77.1 for an IPv4 address. */
 static void show_gid(const char *socket, const char *device, unsigned int index)
@@ -213,7 +118,7 @@ static void show_devices(const char *socket, const struct softhca_device_info *l
 static int find_daemon(const struct run *r, char path[PATH_MAX])
 {
 	struct softhca_device_info list[DEVICES_SHOWN];
-	int n = socket_path(r, path);
+	int n = socket_absolute(r->socket ? r->socket : getenv("SOFTHCA_SOCKET"), path);
 
 	if (!n)
 		n = softhca_device_list(path, list, DEVICES_SHOWN);
@@ -286,7 +191,7 @@ int run_program(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-	code = find_libraries(&r, &libraries);
+	code = libraries_find(r.libdir, &libraries) ? EXIT_FAILED : 0;
 	if (!code)
 		code = find_daemon(&r, socket);
 	if (!code)

@@ -70,6 +70,8 @@ int view_pause(struct connection *c, const struct request *r);
 int view_step(struct connection *c, const struct request *r);
 int view_resume(struct connection *c, const struct request *r);
 int view_set(struct connection *c, const struct request *r);
+/* Prints what a container needs. */
+int view_cdi(struct connection *c, const struct request *r);
 int view_help(struct connection *c, const struct request *r);
 /* Needs a daemon only for json; c is NULL if there is none. */
 int view_topology(struct connection *c, const struct request *r);

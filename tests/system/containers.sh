@@ -19,14 +19,12 @@ cp "$(program lib/host/verbs/libibverbs.so.1)" "$(program lib/host/preload/libso
 ln -s libibverbs.so.1 "$SCRATCH/lib/libibverbs.so"
 chmod 755 "$SCRATCH"
 
-# container a|b COMMAND...: on its host, as its user. Both know the same three variables.
+# container a|b COMMAND...: on its host, as its user, with what `softhca cdi` says.
 container() {
 	local host=$HOST_A user=65534
 	[ "$1" = a ] || host=$HOST_B user=65533
 	chown $user "$SCRATCH/root-$1"
-	set -- "$SCRATCH/root-$1" "$SCRATCH/socket" "$SCRATCH/lib" \
-		LD_LIBRARY_PATH=/opt/softhca SOFTHCA_SOCKET=/run/softhca/softhca.sock \
-		LD_PRELOAD=/opt/softhca/libibverbs.so.1:/opt/softhca/libsofthca-preload.so "${@:2}"
+	set -- "$SCRATCH/root-$1" "${mounts[@]}" -- "${environment[@]}" "${@:2}"
 	ip netns exec "$host" setpriv --reuid $user --regid $user --clear-groups \
 		unshare --user --map-root-user --mount --pid --fork --mount-proc \
 		sh "$HERE/containers/container.sh" "$@"
@@ -49,7 +47,11 @@ talk() {
 } >"$SCRATCH/c.conf"
 daemon socket/softhca -c "$SCRATCH/c.conf"
 daemon=$started
+SOFTHCA_LIBDIR=$SCRATCH/lib "$TOOL" --socket "$SCRATCH/socket/softhca.sock" cdi >"$SCRATCH/cdi.json"
+mapfile -t mounts < <("$HERE/containers/cdi.py" mounts "$SCRATCH/cdi.json")
+mapfile -t environment < <("$HERE/containers/cdi.py" env "$SCRATCH/cdi.json")
 
+check 'two folders and three variables' test "${#mounts[@]} ${#environment[@]}" = '2 3'
 check 'a container has nothing of the host' container a sh -c '[ ! -e /sys/class ] && [ "$(id -u)" = 0 ]'
 check 'it sees the device' container a ls -l /sys/class/infiniband/hca0/ports/1
 check 'its counters are live' container b grep -q '[0-9]' \

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# container.sh ROOT SOCKET_FOLDER LIBRARY_FOLDER COMMAND...: runs COMMAND as a container engine would,
-# in namespaces that the caller made (unshare --user --map-root-user --mount --pid --fork): a root
-# of its own with the host's /usr as its image, empty /tmp, /run and /sys, and two folders of the
-# host: /run/softhca with the daemon's socket and /opt/softhca with the libraries.
+# container.sh ROOT HOST:CONTAINER... -- NAME=VALUE... COMMAND...: runs COMMAND as a container engine
+# would, in namespaces that the caller made (unshare --user --map-root-user --mount --pid --fork): a
+# root of its own with the host's /usr as its image, empty /tmp, /run and /sys, those folders of the
+# host, read-only, and those variables.
 set -e
-root=$1 socket=$2 libraries=$3
-shift 3
+root=$1
+shift
 mount -t tmpfs container "$root"
 cd "$root"
-mkdir usr etc proc dev tmp run run/softhca opt opt/softhca sys
+mkdir usr etc proc dev tmp run opt sys
 for folder in bin lib lib64 sbin; do
 	[ ! -L "/$folder" ] || ln -s "usr/$folder" "$folder"
 done
@@ -22,6 +22,10 @@ for node in null zero urandom; do
 done
 mkdir dev/shm
 mount -t tmpfs shm dev/shm
-mount --bind -o ro "$socket" run/softhca
-mount --bind -o ro "$libraries" opt/softhca
+while [ "$1" != -- ]; do
+	mkdir -p "./${1#*:}"
+	mount --bind -o ro "${1%%:*}" "./${1#*:}"
+	shift
+done
+shift
 exec chroot . /usr/bin/env -i PATH=/usr/bin:/usr/sbin HOME=/tmp "$@"

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * softhca cdi: what a container needs to use the daemon, as a specification of the Container Device
+ * Interface, which podman, CRI-O and containerd read from /etc/cdi.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <jansson.h>
+#include "libraries.h"
+#include "view.h"
+
+/* Where things are in the container, wherever they are on the host. */
+#define IN_SOCKETS   "/run/softhca"
+#define IN_LIBRARIES "/opt/softhca"
+
+/* The folders, not the files: a daemon that starts anew makes a new socket. */
+static json_t *mount_of(const char *host, const char *container)
+{
+	return json_pack("{s:s, s:s, s:[s, s, s, s]}", "hostPath", host, "containerPath", container,
+			 "options", "ro", "nosuid", "nodev", "rbind");
+}
+
+static json_t *edits_of(const char *sockets, const char *name, const char *libraries)
+{
+	return json_pack("{s:[s+, s, s], s:[o, o]}", "env", "SOFTHCA_SOCKET=" IN_SOCKETS "/", name,
+			 "LD_LIBRARY_PATH=" IN_LIBRARIES,
+			 "LD_PRELOAD=" IN_LIBRARIES "/" DROP_IN ":" IN_LIBRARIES "/" PRELOAD,
+			 "mounts", mount_of(sockets, IN_SOCKETS),
+			 mount_of(libraries, IN_LIBRARIES));
+}
+
+int view_cdi(struct connection *c, const struct request *r)
+{
+	static struct libraries l;
+	char socket[PATH_MAX], *slash;
+	json_t *spec;
+
+	(void)c;
+	if (socket_absolute(r->socket ? r->socket : getenv("SOFTHCA_SOCKET"), socket))
+		return failed("the control socket", "its path is too long");
+	if (libraries_find(NULL, &l))
+		return EXIT_CODE_FAILURE;
+	if (strncmp(l.preload, l.folder, strlen(l.folder)))
+		return failed(l.preload,
+			      "not in the folder of " DROP_IN
+			      "; install softhca, or name a folder of both in SOFTHCA_LIBDIR");
+	slash = strrchr(socket, '/');
+	*slash = '\0';
+	spec = json_pack("{s:s, s:s, s:[{s:s, s:o}]}", "cdiVersion", "0.3.0", "kind", "softhca/hca",
+			 "devices", "name", "all", "containerEdits",
+			 edits_of(socket, slash + 1, l.folder));
+	if (!spec)
+		return failed("the specification", "out of memory, or a path that is not UTF-8");
+	json_dumpf(spec, stdout, JSON_INDENT(2));
+	putchar('\n');
+	json_decref(spec);
+	return EXIT_CODE_OK;
+}
