@@ -79,6 +79,23 @@ TEST(rc_read__waits_for_virt_to_phys)
 	assert_int_equal(fx->qp->state, QP_RTS);
 }
 
+TEST(rc_read__duplicate_waits_for_virt_to_phys)
+{
+	struct tpt_hold hold;
+
+	fx_send_read(FX_QPN, FX_PSN, 1);
+	fx_poll(3);
+	fx_frame();
+	assert_true(tpt_take(&fx->v2p.mpt_cache, v2p_index(&fx->v2p, FX_KEY), NULL, &hold));
+	fx_send_read(FX_QPN, FX_PSN, 1);
+	fx_poll(3);
+	fx_assert_no_frame();
+	tpt_release(&hold);
+	fx_poll(3);
+	assert_int_equal(fx_frame()->h.psn, FX_PSN);
+	fx_assert_counter(drop_duplicate, 0);
+}
+
 TEST(ud_send__reserved_opcode)
 {
 	fx->qp->service = SERVICE_UD;
