@@ -26,7 +26,6 @@ changes() {
 			# shellcheck disable=SC2086
 			"$TOOL" --socket "$SCRATCH/$1.sock" set $setting
 		done
-		"$TOOL" --socket "$SCRATCH/$1.sock" all
 		sleep 0.2
 		kill -HUP "$2"
 		sleep 0.2

@@ -108,7 +108,12 @@ void shares_set_total(struct shares *s, enum share row, unsigned int hca, uint64
 
 uint64_t shares_total(struct shares *s, enum share row, unsigned int hca)
 {
-	return s->pools[row][hca].total;
+	uint64_t total;
+
+	pthread_mutex_lock(&s->lock);
+	total = s->pools[row][hca].total;
+	pthread_mutex_unlock(&s->lock);
+	return total;
 }
 
 void shares_set_user_part(struct shares *s, unsigned int percent)
