@@ -141,6 +141,9 @@ expect 1 'ee is not paused' --socket "$socket" step ee
 expect 0 'respg resumed' --socket "$socket" resume
 expect 0 'nothing was paused' --socket "$socket" resume
 expect 0 'responder_exec' complete --socket "$socket" pause resp
+expect 2 'trace which queue pair' --socket "$socket" trace x
+expect 1 'no such queue pair' --socket "$socket" trace 77
+expect 0 '0 steps of 0 messages' --socket "$socket" trace 1 -i 0.05
 expect 0 'softhcad' --socket "$socket" clients
 SOFTHCA_LIBDIR=$scratch expect 1 'is missing' cdi
 expect 0 'none' --socket "$socket" clients --pid 1

@@ -87,6 +87,10 @@ static int apply_option(enum option_id id, const char *argument, struct request 
 	case OPTION_write:
 		r->file = argument;
 		break;
+	case OPTION_output:
+		r->file = argument;
+		break;
+	case OPTION_messages:
 	case OPTION_frames:
 		return read_count(argument, &r->frames);
 	case OPTION_snaplen:

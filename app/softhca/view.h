@@ -29,7 +29,7 @@ struct request {
 	bool keep;	    /* pause: beyond the end of this process */
 	/* capture */
 	const char *file;		 /* pcapng; NULL: lines */
-	unsigned frames, snaplen;	 /* 0: all */
+	unsigned frames, snaplen;	 /* 0: all; trace: messages */
 	unsigned long long rotate_bytes; /* of a file; 0: without end */
 	unsigned long long buffer_bytes; /* for frames that are not written yet */
 };
@@ -68,6 +68,7 @@ int view_capture(struct connection *c, const struct request *r);
 /* Modules of the pipeline stop, take elements one by one, run again. */
 int view_pause(struct connection *c, const struct request *r);
 int view_step(struct connection *c, const struct request *r);
+int view_trace(struct connection *c, const struct request *r);
 int view_resume(struct connection *c, const struct request *r);
 int view_set(struct connection *c, const struct request *r);
 /* Prints what a container needs. */

@@ -245,6 +245,8 @@ union body {
 	struct control_hello hello;
 	struct control_number number;
 	struct control_pause pause;
+	struct control_trace trace;
+	struct control_read_trace read_trace;
 	struct control_piece piece;
 	struct control_mr mr;
 	struct control_rereg_mr rereg;
@@ -341,6 +343,10 @@ static void right_body(uint32_t type, union body *b)
 			(struct control_capture){.version = CONTROL_VERSION, .bytes = MEMORY_BYTES};
 	if (type == CONTROL_PAUSE || type == CONTROL_STEP || type == CONTROL_RESUME)
 		b->pause = (struct control_pause){.version = CONTROL_VERSION, .steps = 1};
+	if (type == CONTROL_TRACE)
+		b->trace = (struct control_trace){.version = CONTROL_VERSION, .qpn = kept[QPN]};
+	if (type == CONTROL_READ_TRACE)
+		b->read_trace = (struct control_read_trace){.version = CONTROL_VERSION};
 	if (type == CONTROL_ADD_PIECE)
 		b->piece = (struct control_piece){.bytes = MEMORY_BYTES};
 	if (type == CONTROL_REG_MR)

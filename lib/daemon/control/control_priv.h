@@ -197,6 +197,7 @@ struct message {
 enum {
 	MESSAGE_FDS_MAX = 4, /* descriptors taken from one message; more are malformed */
 	MESSAGES_PER_TURN = 16,
+	CLIENT_TRACES_MAX = 2,
 	EVENTS_PER_TURN = 64,
 	ENDED_PER_TURN = 64,
 	RETRY_WAITS = 7, /* how long a request waits before it is asked again: 1, 2, 4 ... 64 ms */
@@ -232,6 +233,12 @@ struct client {
 	struct mapping page;
 	struct device *captured; /* into `capture`; NULL: none */
 	struct mapping capture;
+	struct traced {
+		struct device *device;
+		struct engine *engine;
+		uint32_t qpn;
+	} traced[CLIENT_TRACES_MAX]; /* its trace; the second: of the peer */
+	unsigned int traced_count;
 	bool holds; /* some module stands until its connection ends */
 	struct pd *queue_pd;
 	struct table pieces;
@@ -407,6 +414,9 @@ void multicast_leave_all(struct qp_object *qp);
 
 /* capture.c: ends the client's capture, if it has one. */
 void capture_leave(struct client *client);
+
+/* trace.c: ends the client's trace, if it has one. */
+void trace_leave(struct client *client);
 
 /* pause.c: lets the modules run that stand because of the client. */
 void pause_leave(struct client *client);

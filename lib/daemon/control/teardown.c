@@ -74,6 +74,7 @@ void client_teardown(struct client *client)
 
 	capture_leave(client);
 	pause_leave(client);
+	trace_leave(client);
 	if (!d)
 		return;
 	leave_data_path(client);

@@ -6,6 +6,7 @@
 #include "pipeline/message.h"
 #include "pipeline/module_run.h"
 #include "pipeline/stepping.h"
+#include "pipeline/trace.h"
 #include "wire/encap.h"
 
 enum { GATE_SLOTS = 2 }; /* a ring has one place less */
@@ -43,10 +44,15 @@ bool module_is_polled(enum module_id id)
 	return true;
 }
 
+void stepping_watch(struct engine *e)
+{
+	engine_watch(e, WATCH_STEPPED, e->stepping->standing || e->stepping->trace);
+}
+
 void stepping_set(struct engine *e, uint32_t modules)
 {
 	__atomic_store_n(&e->stepping->standing, modules, __ATOMIC_RELAXED);
-	engine_watch(e, WATCH_STEPPED, modules != 0);
+	stepping_watch(e);
 }
 
 void engine_stop_time(struct engine *e)
@@ -263,8 +269,13 @@ static unsigned run_timed(struct engine *e, enum module_id id, unsigned (*poll)(
 
 unsigned module_run_watched(struct engine *e, enum module_id id, unsigned (*poll)(struct engine *e))
 {
+	struct trace *trace;
+
 	if (__atomic_load_n(&e->stepping->standing, __ATOMIC_RELAXED) & 1u << id)
 		return stand(e, id, poll);
+	trace = __atomic_load_n(&e->stepping->trace, __ATOMIC_ACQUIRE);
+	if (trace)
+		return trace_run(e, trace, id, poll);
 	if (__atomic_load_n(&e->watched, __ATOMIC_RELAXED) & WATCH_TIMED)
 		return run_timed(e, id, poll);
 	return poll(e);

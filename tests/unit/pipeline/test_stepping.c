@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A module stands, steps, and runs again; what it would have done is done later. */
+/* A module stands, steps, and runs again; what it would have done is done later. What modules do is
+ * traced. */
+#include <errno.h>
 #include "engine_fixture.h"
 #include "pipeline/stepping.h"
+#include "pipeline/trace.h"
 #include "send-queue/send_queue.h"
 
 enum { ELEMENTS = 5 };
@@ -99,6 +102,48 @@ TEST(stepping__others_run)
 	assert_int_equal(fx->e->run[MODULE_WS].polls, 1);
 	engine_watch(fx->e, WATCH_TIMED, false);
 	fx_unfill(CHANNEL_DP_RTC);
+}
+
+/* Who takes something of a queue pair is recorded, what is of others is not, nor what is not taken. */
+TEST(trace__what_a_module_takes)
+{
+	const struct trace_stage *s;
+
+	assert_int_equal(trace_begin(fx->e, FX_QPN + 2), 0);
+	assert_int_equal(trace_begin(fx->e, FX_QPN + 1), -EBUSY);
+	fx_put(CHANNEL_WP_DP, fx_request(0, USER_RDMA_READ, 8, 0));
+	put_elements();
+	fx_fill(CHANNEL_DP_RTC, 3);
+	assert_int_equal(doorbell_wqe_poll(fx->e), 3);
+	s = &fx->e->stepping->trace->stage[STAGE_DOORBELL_WQE];
+	assert_int_equal(s->count, 2);
+	for (unsigned i = 0; i < s->count; i++) {
+		assert_int_equal(s->record[i].module, MODULE_DP);
+		assert_int_equal(s->record[i].channel, CHANNEL_WP_DP);
+		assert_int_equal(s->record[i].kind, TRACE_REQUEST);
+		assert_int_equal(s->record[i].wqe, i * 64);
+	}
+	fx_unfill(CHANNEL_DP_RTC);
+	rte_free(trace_end(fx->e));
+	assert_int_equal(fx->e->watched, 0);
+	doorbell_wqe_poll(fx->e);
+	fx_unfill(CHANNEL_DP_RTC);
+}
+
+/* No more than there is room for. */
+TEST(trace__full)
+{
+	const struct trace_stage *s;
+
+	assert_int_equal(trace_begin(fx->e, FX_QPN + 2), 0);
+	for (unsigned i = 0; i <= TRACE_RECORDS_MAX / ELEMENTS; i++) {
+		put_elements();
+		doorbell_wqe_poll(fx->e);
+		fx_unfill(CHANNEL_DP_RTC);
+	}
+	s = &fx->e->stepping->trace->stage[STAGE_DOORBELL_WQE];
+	assert_int_equal(s->count, TRACE_RECORDS_MAX);
+	rte_free(trace_end(fx->e));
 }
 
 /* A queue pair that leaves is released by those that stand, too, who take nothing new. */

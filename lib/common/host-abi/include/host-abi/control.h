@@ -17,6 +17,7 @@
  */
 #include <stdint.h>
 #include <assert.h>
+#include "host-abi/trace_record.h"
 
 #define CONTROL_VERSION	       8u
 #define CONTROL_BYTES_MAX      512
@@ -50,6 +51,8 @@ static inline enum control_time control_when(uint32_t type)
 	case CONTROL_PAUSE:
 	case CONTROL_STEP:
 	case CONTROL_RESUME:
+	case CONTROL_TRACE:
+	case CONTROL_READ_TRACE:
 	case CONTROL_HELLO:
 	case CONTROL_OPEN_CM:
 		return CONTROL_BEFORE_HELLO;
@@ -197,6 +200,35 @@ struct control_pause_reply {
 	int32_t error;	/* 0; -errno: nothing has changed, and the text says why */
 	uint32_t steps; /* STEP: that did something */
 	char text[480]; /* what was done, a line for each module or HCA */
+};
+
+struct control_trace {
+	uint32_t version;
+	uint32_t qpn;
+	char device[32]; /* "": the first with such a queue pair */
+};
+
+struct control_trace_reply {
+	uint64_t tsc_hz;
+	uint32_t places; /* where records are: each with those of one stage, in order */
+	uint32_t reserved;
+};
+
+struct control_read_trace {
+	uint32_t version;
+	uint32_t place;
+	uint32_t from; /* so many of its records have been read */
+	uint32_t reserved;
+};
+
+enum { CONTROL_TRACE_RECORDS = 13 };
+struct control_read_trace_reply {
+	char device[32];
+	uint32_t qpn;
+	uint32_t full; /* 1: what came later was not recorded */
+	uint32_t count;
+	uint32_t reserved;
+	struct trace_record record[CONTROL_TRACE_RECORDS];
 };
 
 struct control_gid_reply {

@@ -40,6 +40,7 @@ struct stepping {
 	enum module_id module;
 	struct step_report report;
 	struct rte_ring *gate[CHANNEL_COUNT];
+	struct trace *trace; /* atomic: what is followed (trace.h); NULL: nothing; control thread */
 };
 
 /* Control thread. 0, -ENOMEM; stepping_destroy() is allowed in both cases. */
@@ -48,6 +49,9 @@ void stepping_destroy(struct engine *e);
 
 /* Is it polled by its stage? Others run when they are called. Any thread. */
 bool module_is_polled(enum module_id id);
+
+/* What is paused or traced of the engine has changed. Control thread. */
+void stepping_watch(struct engine *e);
 
 /* These modules stand from their next poll on, all others run; stops or starts the engine's time
  * with it: see engine_stop_time(). Control thread. */

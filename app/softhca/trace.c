@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `softhca trace`: follows what belongs to a queue pair, and to its peer if that is an HCA of the
+ * same daemon, through the modules. Prints a line for each module that took something, or writes a
+ * trace in Chrome's format, which Perfetto shows.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "ask.h"
+#include "pipeline/topology.h"
+#include "view.h"
+#include "wire/opcode.h"
+
+enum { RECORDS_MAX = 16384, PLACES_MAX = 16, POLL_MS = 5, QPN_MAX = 0xffffff };
+
+struct step {
+	struct trace_record r;
+	unsigned place, order; /* as it was read */
+};
+
+struct followed {
+	int daemon;
+	struct control_trace_reply begun;
+	uint32_t read[PLACES_MAX]; /* records of each place */
+	char name[PLACES_MAX][48]; /* HCA and queue pair */
+	unsigned count;
+	bool full;
+	struct step step[RECORDS_MAX];
+};
+
+static const char *refusal_text(int error)
+{
+	switch (error) {
+	case -EPERM:
+		return ONLY_ADMINS_MAY("trace");
+	case -ENOENT:
+		return "there is no such queue pair";
+	case -EBUSY:
+		return "busy: its engine is being traced";
+	default:
+		return strerror(-error);
+	}
+}
+
+/* ---- reading ---- */
+
+static void keep(struct followed *t, unsigned place, const struct control_read_trace_reply *from)
+{
+	snprintf(t->name[place], sizeof(t->name[place]), "%.31s QP %u", from->device,
+		 (unsigned)from->qpn);
+	for (unsigned i = 0; i < from->count && t->count < RECORDS_MAX; i++, t->count++)
+		t->step[t->count] = (struct step){from->record[i], place, t->count};
+	t->read[place] += from->count;
+	t->full |= from->full || t->count == RECORDS_MAX;
+}
+
+/* What has been recorded since. 0 or -errno. */
+static int read_place(struct followed *t, unsigned place)
+{
+	struct control_read_trace_reply out = {.count = CONTROL_TRACE_RECORDS};
+	int ret = 0;
+
+	while (!ret && out.count == CONTROL_TRACE_RECORDS) {
+		const struct control_read_trace in = {CONTROL_VERSION, place, t->read[place], 0};
+
+		ret = ask(t->daemon, CONTROL_READ_TRACE, &in, sizeof(in), &out, sizeof(out), -1,
+			  NULL);
+		if (!ret && out.count <= CONTROL_TRACE_RECORDS)
+			keep(t, place, &out);
+	}
+	return ret;
+}
+
+/* A doorbell of the queue pair itself, not of its peer. */
+static bool begins_message(const struct step *s)
+{
+	return s->r.module == MODULE_DBP && s->place < STAGE_COUNT;
+}
+
+static unsigned messages(const struct followed *t)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < t->count; i++)
+		n += begins_message(&t->step[i]);
+	return n;
+}
+
+/* For that time, or until the doorbell after so many messages. */
+static int collect(struct followed *t, const struct request *r)
+{
+	const struct timespec pause = {.tv_nsec = POLL_MS * 1000000l};
+	unsigned passed_ms = 0;
+	int ret = 0;
+
+	while (!ret && !t->full && passed_ms < r->interval_s * 1000 &&
+	       !(r->frames && messages(t) > r->frames)) {
+		nanosleep(&pause, NULL);
+		passed_ms += POLL_MS;
+		for (unsigned i = 0; i < t->begun.places && i < PLACES_MAX && !ret; i++)
+			ret = read_place(t, i);
+	}
+	return ret;
+}
+
+/* Leaves what lies between the first doorbell and the one after so many messages. */
+static void cut(struct followed *t, unsigned wanted)
+{
+	unsigned first = 0, seen = 0, end;
+
+	while (first < t->count && !begins_message(&t->step[first]))
+		first++;
+	for (end = first; end < t->count; end++) {
+		seen += begins_message(&t->step[end]);
+		if (seen > wanted)
+			break;
+	}
+	t->count = end - first;
+	memmove(t->step, t->step + first, t->count * sizeof(t->step[0]));
+}
+
+static int earlier(const void *a, const void *b)
+{
+	const struct step *x = a, *y = b;
+
+	if (x->r.tsc != y->r.tsc)
+		return x->r.tsc < y->r.tsc ? -1 : 1;
+	return x->order < y->order ? -1 : 1;
+}
+
+/* ---- showing ---- */
+
+static double ns(const struct followed *t, uint64_t cycles)
+{
+	return (double)cycles * 1e9 / (double)t->begun.tsc_hz;
+}
+
+/* "RC RDMA WRITE Only, PSN 5, 64 bytes" */
+static void describe(const struct trace_record *r, char text[96])
+{
+	const char *name = wire_opcode_name(r->opcode);
+
+	switch ((enum trace_kind)r->kind) {
+	case TRACE_REQUEST:
+		snprintf(text, 96, "WQE at %u", (unsigned)r->wqe);
+		break;
+	case TRACE_PACKET:
+		snprintf(text, 96, "%s, PSN %u, %u bytes", name ? name : "?", (unsigned)r->psn,
+			 r->bytes);
+		break;
+	case TRACE_RESPONSE:
+		snprintf(text, 96, "response, %u bytes", r->bytes);
+		break;
+	case TRACE_TIMER:
+		snprintf(text, 96, "timer");
+		break;
+	default:
+		snprintf(text, 96, "?");
+	}
+}
+
+static bool is_known(const struct trace_record *r)
+{
+	return r->module < MODULE_COUNT && r->channel < CHANNEL_COUNT;
+}
+
+static void print_lines(const struct followed *t)
+{
+	uint64_t first = t->count ? t->step[0].r.tsc : 0, last = first;
+	char text[96];
+
+	printf("%12s %10s %8s  %-6s %-10s %s\n", "ns", "since", "cycles", "module", "channel",
+	       "what");
+	for (unsigned i = 0; i < t->count; i++) {
+		const struct step *s = &t->step[i];
+
+		describe(&s->r, text);
+		if (!is_known(&s->r))
+			continue;
+		printf("%12.0f %+10.0f %8u  %-6s %-10s %s (%s)\n", ns(t, s->r.tsc - first),
+		       ns(t, s->r.tsc - last), (unsigned)s->r.cycles,
+		       module_infos[s->r.module].name, channel_infos[s->r.channel].name, text,
+		       t->name[s->place]);
+		last = s->r.tsc;
+	}
+}
+
+/* An HCA's queue pair is a process, a module a thread of it. */
+static json_t *named(const char *what, unsigned process, unsigned thread, const char *name)
+{
+	return json_pack("{s:s, s:s, s:i, s:i, s:{s:s}}", "name", what, "ph", "M", "pid", process,
+			 "tid", thread, "args", "name", name);
+}
+
+static json_t *event_of(const struct followed *t, const struct step *s)
+{
+	char text[96];
+
+	describe(&s->r, text);
+	return json_pack("{s:s, s:s, s:i, s:i, s:f, s:f, s:{s:s, s:i}}", "name", text, "ph", "X",
+			 "pid", s->place / STAGE_COUNT, "tid", s->r.module, "ts",
+			 ns(t, s->r.tsc - t->step[0].r.tsc) / 1000, "dur",
+			 ns(t, s->r.cycles) / 1000, "args", "channel",
+			 channel_infos[s->r.channel].name, "cycles", (int)s->r.cycles);
+}
+
+static json_t *document(const struct followed *t)
+{
+	json_t *events = json_array();
+
+	for (unsigned i = 0; i < t->begun.places && i < PLACES_MAX; i += STAGE_COUNT) {
+		json_array_append_new(events,
+				      named("process_name", i / STAGE_COUNT, 0, t->name[i]));
+		for (unsigned m = 0; m < MODULE_COUNT; m++)
+			json_array_append_new(events, named("thread_name", i / STAGE_COUNT, m,
+							    module_infos[m].name));
+	}
+	for (unsigned i = 0; i < t->count; i++)
+		if (is_known(&t->step[i].r))
+			json_array_append_new(events, event_of(t, &t->step[i]));
+	return json_pack("{s:s, s:o}", "displayTimeUnit", "ns", "traceEvents", events);
+}
+
+static int write_file(const struct followed *t, const char *file)
+{
+	json_t *all = document(t);
+	int ret = json_dump_file(all, file, JSON_COMPACT);
+
+	json_decref(all);
+	return ret ? failed(file, strerror(errno)) : EXIT_CODE_OK;
+}
+
+static int show(struct followed *t, const struct request *r)
+{
+	json_t *all;
+
+	qsort(t->step, t->count, sizeof(t->step[0]), earlier);
+	if (r->frames)
+		cut(t, r->frames);
+	fprintf(stderr, "softhca: %u steps of %u messages%s\n", t->count, messages(t),
+		t->full ? "; what came later was not recorded" : "");
+	if (r->file)
+		return write_file(t, r->file);
+	if (!r->json) {
+		print_lines(t);
+		return EXIT_CODE_OK;
+	}
+	all = document(t);
+	json_dumpf(all, stdout, JSON_COMPACT);
+	puts("");
+	json_decref(all);
+	return EXIT_CODE_OK;
+}
+
+/* Exit code. */
+static int begin(struct followed *t, const struct request *r)
+{
+	struct control_trace in = {.version = CONTROL_VERSION};
+	const char *hca = r->hca ? r->hca : "";
+	char *end = NULL;
+	unsigned long qpn = r->object ? strtoul(r->object, &end, 0) : 0;
+	int ret;
+
+	if (!r->object || *end || qpn == 0 || qpn > QPN_MAX) {
+		fputs("softhca: trace which queue pair? 'softhca qp' lists them\n", stderr);
+		return EXIT_CODE_USAGE;
+	}
+	in.qpn = (uint32_t)qpn;
+	if (snprintf(in.device, sizeof(in.device), "%s", hca) >= (int)sizeof(in.device))
+		return failed(hca, refusal_text(-ENOENT));
+	t->daemon = ask_connect(r->socket);
+	if (t->daemon < 0)
+		return failed("no daemon answers", strerror(-t->daemon));
+	ret = ask(t->daemon, CONTROL_TRACE, &in, sizeof(in), &t->begun, sizeof(t->begun), -1, NULL);
+	return ret ? failed(r->object, refusal_text(ret)) : EXIT_CODE_OK;
+}
+
+int view_trace(struct connection *unused, const struct request *r)
+{
+	static struct followed t;
+	int code = begin(&t, r), ret;
+
+	(void)unused;
+	if (code)
+		return code;
+	ret = collect(&t, r);
+	close(t.daemon);
+	return ret ? failed("reading the trace", strerror(-ret)) : show(&t, r);
+}
