@@ -18,6 +18,7 @@ enum long_option {
 	OPT_SOAK,
 	OPT_DEAD,
 	OPT_LIMIT,
+	OPT_RETRY,
 	OPT_SEED,
 	OPT_SOCKET,
 	OPT_SRQ,
@@ -44,6 +45,7 @@ static const struct option long_options[] = {
 	{"gid-index", required_argument, NULL, 'x'},
 	{"atomic_type", required_argument, NULL, 'A'},
 	{"qp-timeout", required_argument, NULL, 'u'},
+	{"retry", required_argument, NULL, OPT_RETRY},
 	{"pair", required_argument, NULL, OPT_PAIR},
 	{"srq", no_argument, NULL, OPT_SRQ},
 	{"verify", no_argument, NULL, OPT_VERIFY},
@@ -84,6 +86,7 @@ static const char help_text[] =
 	"  -d, --ib-dev NAME        HCA (the daemon's first)\n"
 	"  -x, --gid-index N        (1: the first address of the configuration)\n"
 	"  -u, --qp-timeout N       timeout, 4.096 usec times 2^N (14; soak 12)\n"
+	"      --retry N            how often a request is sent again before it fails, 0 to 7 (7)\n"
 	"      --pair DEV1,DEV2     both sides here, on two HCAs of one daemon\n"
 	"      --srq                all queue pairs of a side receive through one SRQ\n"
 	"      --verify             check every byte of every message\n"
@@ -251,6 +254,8 @@ static int parse_valued(struct options *o, int option, const char *text)
 		return parse_u32(text, 0, 255, &o->gid_index);
 	case 'u':
 		return parse_u32(text, 0, 31, &o->qp_timeout);
+	case OPT_RETRY:
+		return parse_u32(text, 0, 7, &o->retries);
 	case 'A':
 		return parse_atomic(o, text);
 	case OPT_PAIR:
@@ -386,6 +391,7 @@ int options_parse(struct options *o, int argc, char **argv)
 			      .cq_mod = 64,
 			      .tcp_port = 18515,
 			      .qp_timeout = UINT32_MAX,
+			      .retries = 7,
 			      .seed = (uint64_t)time(NULL)};
 	if (argc > 1 && argv[1][0] != '-') {
 		if (parse_test(o, argv[1]))

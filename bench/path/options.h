@@ -31,6 +31,7 @@ struct options {
 	uint16_t tcp_port;
 	uint32_t gid_index;
 	uint32_t qp_timeout;		   /* code: 4.096 usec times 2^n; 0: for ever */
+	uint32_t retries;		   /* retry_cnt */
 	uint64_t seed;			   /* of data and of random choices */
 	const char *socket;		   /* the daemon's; NULL: the library's default */
 	const char *server;		   /* host to connect to; NULL: be the server */

@@ -242,6 +242,7 @@ void session_connect_attr(const struct session *s, struct side *side,
 	if (s->o->mtu)
 		a->path_mtu = mtu_code(s->o->mtu);
 	a->timeout = (uint8_t)s->o->qp_timeout;
+	a->retry_cnt = (uint8_t)s->o->retries;
 	a->min_rnr_timer = 1; /* 10 usec: a peer that is not ready will be at once */
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Others take the CPU from the daemon, again and again, while data flows without losses: nothing is
 # sent twice. One lcore has everything, so that the machine's own use of the CPU makes no difference. Then
-# programs that poll take its CPU.
+# programs that poll take its CPU. At last a peer dies: its requests fail, and not too early.
 . "$(dirname "$0")/lib.sh"
 
 cpu=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*\([0-9]*\).*/\1/p' /proc/self/status)
@@ -48,5 +48,32 @@ for test in 'send_lat -n 2000' 'write_lat -n 2000' 'read_lat -n 2000'; do
 		--socket "$SCRATCH/ring.sock" --pair left,right
 done
 check 'nothing was sent twice' [ -z "$(losses | tee /dev/stderr)" ]
+
+now_ms() { date +%s%3N; }
+# executed: requests that left has executed. executed_since N: more than N.
+executed() {
+	"$TOOL" --socket "$SCRATCH/ring.sock" --hca left counters | awk '$1 == "executed" { print $2 }'
+}
+executed_since() { [ "$(executed)" -gt "$1" ]; }
+
+# -u 18: a transport timer of 1073 ms. The peer acknowledges something after $alive, and then dies.
+steal &
+thief=$!
+dead=(write_bw -u 18 --retry 0 -D 100 --socket "$SCRATCH/ring.sock" -p 18599)
+start server "$PERF" "${dead[@]}" -d left
+peer=$started
+start client "$PERF" "${dead[@]}" -d right 127.0.0.1
+client=$started
+check 'a peer is there' wait_for 30 executed_since "$(executed)"
+alive=$(now_ms)
+check 'it acknowledges' wait_for 30 executed_since "$(executed)"
+kill -KILL "$peer"
+check 'it is dead: the client ends' wait_for 60 not_running "$client"
+took=$(($(now_ms) - alive))
+kill "$thief"
+wait "$thief"
+kill -CONT "$victim"
+check 'its request has failed' grep 'transport retry counter exceeded' "$SCRATCH/client.log"
+check "not before its timer of 1073 ms, but after $took ms" [ "$took" -ge 1073 ]
 check 'the daemon ends cleanly' stop "$victim"
 finish
