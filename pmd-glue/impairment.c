@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Seeded loss, duplication, reordering, delay and corruption; see impairment.h. Queue's lcore. */
+/* Seeded loss, duplication, reordering, delay, corruption and marks; see impairment.h. Queue's lcore. */
 #include <string.h>
 
 #include <rte_ether.h>
@@ -22,9 +22,9 @@ struct held {
 
 struct impairment {
 	/* Written by the control thread at any time, each by itself: impairment_set(). */
-	uint64_t loss, duplicate, reorder, corrupt; /* thresholds of a 64-bit draw */
-	uint64_t delay, jitter;			    /* cycles */
-	bool wanted;				    /* any of these */
+	uint64_t loss, duplicate, reorder, corrupt, mark; /* thresholds of a 64-bit draw */
+	uint64_t delay, jitter;				  /* cycles */
+	bool wanted;					  /* any of these */
 	/* The queue's. */
 	uint64_t random;
 	uint64_t hz, hold; /* cycles per second, cycles */
@@ -39,7 +39,7 @@ struct impairment {
 
 /* The fate of one frame: all draws, made at once. */
 struct fate {
-	bool loss, duplicate, reorder, corrupt;
+	bool loss, duplicate, reorder, corrupt, mark;
 	uint64_t jitter, bit, span;
 };
 
@@ -68,8 +68,8 @@ static void count(struct impairment *imp, enum port_counter_id which)
 
 bool impairment_wanted(const struct port_impairment *c)
 {
-	return c->loss > 0 || c->duplicate > 0 || c->reorder > 0 || c->corrupt > 0 || c->delay_us ||
-	       c->jitter_us;
+	return c->loss > 0 || c->duplicate > 0 || c->reorder > 0 || c->corrupt > 0 || c->mark > 0 ||
+	       c->delay_us || c->jitter_us;
 }
 
 static void publish(uint64_t *word, uint64_t value)
@@ -88,6 +88,7 @@ void impairment_set(struct impairment *imp, const struct port_impairment *config
 	publish(&imp->duplicate, threshold(config->duplicate));
 	publish(&imp->reorder, threshold(config->reorder));
 	publish(&imp->corrupt, threshold(config->corrupt));
+	publish(&imp->mark, threshold(config->mark));
 	publish(&imp->delay, config->delay_us * imp->hz / 1000000);
 	publish(&imp->jitter, config->jitter_us * imp->hz / 1000000);
 	__atomic_store_n(&imp->wanted, impairment_wanted(config), __ATOMIC_RELAXED);
@@ -149,7 +150,22 @@ static struct fate draw_fate(struct impairment *imp)
 	f.bit = draw(imp);
 	f.jitter = draw(imp);
 	f.span = draw(imp);
+	f.mark = f.span < published(&imp->mark); /* the span itself takes the low bits */
 	return f;
+}
+
+/* A copy of m in its place, which may be changed; NULL: there is no buffer. */
+static struct rte_mbuf *own_copy(struct impairment *imp, struct rte_mbuf *m)
+{
+	struct rte_mbuf *copy = rte_pktmbuf_copy(m, imp->pool, 0, UINT32_MAX);
+
+	if (!copy || copy->nb_segs != 1) {
+		rte_pktmbuf_free(copy);
+		count(imp, PORT_COUNTER_impaired_no_buffer);
+		return NULL;
+	}
+	rte_pktmbuf_free(m);
+	return copy;
 }
 
 /* A copy of m with one bit behind the Ethernet header flipped, which its ICRC reveals; m itself if
@@ -161,18 +177,33 @@ static struct rte_mbuf *corrupted(struct impairment *imp, struct rte_mbuf *m, ui
 
 	if (rte_pktmbuf_data_len(m) <= RTE_ETHER_HDR_LEN)
 		return m;
-	copy = rte_pktmbuf_copy(m, imp->pool, 0, UINT32_MAX);
-	if (!copy || copy->nb_segs != 1) {
-		rte_pktmbuf_free(copy);
-		count(imp, PORT_COUNTER_impaired_no_buffer);
+	copy = own_copy(imp, m);
+	if (!copy)
 		return m;
-	}
-	rte_pktmbuf_free(m);
 	icrc_complete(copy);
 	bits = (rte_pktmbuf_data_len(copy) - RTE_ETHER_HDR_LEN) * 8;
 	bit %= bits;
 	*rte_pktmbuf_mtod_offset(copy, uint8_t *, RTE_ETHER_HDR_LEN + bit / 8) ^= 1 << (bit % 8);
 	count(imp, PORT_COUNTER_impaired_corrupted);
+	return copy;
+}
+
+/* A copy of m with the mark of a congested network; m itself if its sender does not allow that or
+ * there is no buffer. */
+static struct rte_mbuf *marked(struct impairment *imp, struct rte_mbuf *m)
+{
+	uint8_t first[WIRE_ENCAP_BYTES_MAX];
+	uint32_t bytes = RTE_MIN(rte_pktmbuf_data_len(m), (uint32_t)sizeof(first));
+	struct rte_mbuf *copy;
+
+	memcpy(first, rte_pktmbuf_mtod(m, const void *), bytes);
+	if (!wire_mark_congested(first, bytes))
+		return m;
+	copy = own_copy(imp, m);
+	if (!copy)
+		return m;
+	memcpy(rte_pktmbuf_mtod(copy, void *), first, bytes);
+	count(imp, PORT_COUNTER_impaired_marked);
 	return copy;
 }
 
@@ -216,6 +247,8 @@ void impairment_take(struct impairment *imp, struct rte_mbuf *m, uint64_t now)
 		rte_pktmbuf_free(m);
 		return;
 	}
+	if (f.mark)
+		m = marked(imp, m);
 	if (f.corrupt)
 		m = corrupted(imp, m, f.bit);
 	if (f.reorder && imp->n_held < IMPAIRMENT_HELD_MAX) {

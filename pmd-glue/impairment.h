@@ -5,7 +5,8 @@
  * Seeded faults on the transmit side of one queue. Frames go in by impairment_take() and come out,
  * in the order the wire shall see them, by impairment_due()/impairment_sent(). Knows no clock but
  * the `now` it is given (TSC cycles, never running back). Runs on the lcore of the queue; no locks.
- * Never writes to a frame it was given: a duplicate is a second reference, corruption a copy.
+ * Never writes to a frame it was given: a duplicate is a second reference; what is corrupted or
+ * marked is a copy.
  *
  * Each frame takes the same number of random numbers whatever its fate, so that one setting does
  * not affect another: a run with loss and delay loses the same frames as one with loss.

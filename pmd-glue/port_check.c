@@ -44,8 +44,8 @@ static bool addresses_are_good(const struct port_config *c)
 static bool impairment_is_good(const struct port_impairment *i)
 {
 	return is_probability(i->loss) && is_probability(i->duplicate) &&
-	       is_probability(i->reorder) && is_probability(i->corrupt) && i->delay_us <= 1000000 &&
-	       i->jitter_us <= 1000000;
+	       is_probability(i->reorder) && is_probability(i->corrupt) &&
+	       is_probability(i->mark) && i->delay_us <= 1000000 && i->jitter_us <= 1000000;
 }
 
 /* Commas and brackets would end an argument of a driver. */

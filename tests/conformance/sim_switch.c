@@ -3,20 +3,6 @@
 #include "sim.h"
 #include "wire/encap.h"
 
-/* CE into a copy of the frame on its way; IPv4 only. */
-static void mark(uint8_t *frame)
-{
-	uint8_t *l3 = frame + WIRE_ETHERNET_BYTES;
-	uint32_t sum = 0;
-
-	l3[1] |= WIRE_ECN_CE;
-	l3[10] = l3[11] = 0;
-	for (unsigned i = 0; i < WIRE_IPV4_BYTES; i += 2)
-		sum += l3[i] << 8 | l3[i + 1];
-	sum = (sum & 0xffff) + (sum >> 16);
-	wire_put_be16(l3 + 10, ~(sum + (sum >> 16)));
-}
-
 static bool red_marks(struct sim *s, uint64_t queued)
 {
 	const struct sim_switch *w = &s->net;
@@ -37,10 +23,8 @@ bool sim_switch_forward(struct sim *s, uint8_t *frame, unsigned bytes, uint64_t 
 		w->dropped++;
 		return false;
 	}
-	if ((frame[WIRE_ETHERNET_BYTES + 1] & WIRE_ECN_BITS) && red_marks(s, queued)) {
-		mark(frame);
-		w->marked++;
-	}
+	if (red_marks(s, queued))
+		w->marked += wire_mark_congested(frame, bytes);
 	w->free_ns = from + bytes * 8000ull / w->mbps;
 	*delay_ns = w->free_ns - s->now_ns;
 	return true;

@@ -287,3 +287,25 @@ enum wire_error wire_parse_frame(const uint8_t *frame, unsigned int bytes, struc
 	out->transport_end = (uint16_t)(udp_offset + udp_bytes - WIRE_ICRC_BYTES);
 	return parse_transport(frame, out);
 }
+
+bool wire_mark_congested(uint8_t *frame, unsigned int bytes)
+{
+	struct wire_frame f;
+	uint8_t *l3;
+
+	if (parse_l2(frame, bytes, &f) != WIRE_OK ||
+	    bytes - f.l3_offset < (f.is_ipv6 ? WIRE_IPV6_BYTES : WIRE_IPV4_BYTES))
+		return false;
+	l3 = frame + f.l3_offset;
+	f.tos = f.is_ipv6 ? (uint8_t)(get_be16(l3) >> 4) : l3[1];
+	if (!(f.tos & WIRE_ECN_BITS) || (f.tos & WIRE_ECN_BITS) == WIRE_ECN_CE)
+		return false;
+	if (f.is_ipv6) {
+		put_be16(l3, get_be16(l3) | WIRE_ECN_CE << 4);
+	} else {
+		l3[1] |= WIRE_ECN_CE;
+		put_be16(l3 + 10, 0);
+		put_be16(l3 + 10, ~fold_sum(sum_words(l3, WIRE_IPV4_BYTES)));
+	}
+	return true;
+}

@@ -66,6 +66,7 @@ struct port_impairment {
 	double duplicate;   /* frame is sent twice */
 	double reorder;	    /* frame is overtaken by 1 to 4 later ones, or delayed by 1 ms */
 	double corrupt;	    /* one bit after the Ethernet header is flipped, in a copy */
+	double mark;	    /* frame that allows it (ECT) is marked as congested (CE), in a copy */
 	uint32_t delay_us;  /* delay of each frame */
 	uint32_t jitter_us; /* plus 0..jitter_us, evenly distributed; never reorders */
 	uint64_t seed;

@@ -93,6 +93,7 @@ TEST(impairment__same_seed_same_fate)
 				    .duplicate = 0.05,
 				    .reorder = 0.05,
 				    .corrupt = 0.05,
+				    .mark = 0.05,
 				    .delay_us = 100,
 				    .jitter_us = 50,
 				    .seed = 7};
@@ -190,6 +191,35 @@ TEST(impairment__corrupt_flips_one_bit_in_a_copy)
 		rte_pktmbuf_free(m);
 		rte_pktmbuf_free(sent);
 	}
+	impairment_destroy(imp);
+	assert_no_leak();
+}
+
+/* Only frames whose senders allow it; a frame that is kept to be sent again stays as it was. */
+TEST(impairment__mark_is_in_a_copy)
+{
+	struct port_impairment c = {.mark = 1, .seed = 3};
+	struct impairment *imp = impairment_create(&c, 0, packets, count, 1000000);
+	uint64_t before = count[PORT_COUNTER_impaired_marked];
+
+	for (unsigned int ecn = 0; ecn < 4; ecn++) {
+		struct rte_mbuf *sent = roce_v4(2, 1, ecn), *m;
+		uint8_t *tos = rte_pktmbuf_mtod_offset(sent, uint8_t *, RTE_ETHER_HDR_LEN + 1);
+		bool may = ecn == 1 || ecn == 2;
+
+		*tos = (uint8_t)ecn;
+		rte_mbuf_refcnt_update(sent, 1);
+		impairment_take(imp, sent, ecn);
+		assert_int_equal(impairment_due(imp, ecn, &m, 1), 1);
+		impairment_sent(imp, 1);
+		assert_int_equal(m != sent, may);
+		assert_int_equal(*tos, ecn);
+		assert_int_equal(rte_pktmbuf_mtod(m, uint8_t *)[RTE_ETHER_HDR_LEN + 1],
+				 may ? 3 : ecn);
+		rte_pktmbuf_free(m);
+		rte_pktmbuf_free(sent);
+	}
+	assert_int_equal(count[PORT_COUNTER_impaired_marked] - before, 2);
 	impairment_destroy(imp);
 	assert_no_leak();
 }

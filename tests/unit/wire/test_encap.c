@@ -321,6 +321,44 @@ TEST(parse__reserved_opcode_keeps_bth_and_offsets)
 	assert_int_equal(f.src_ip[3], 1);
 }
 
+static void set_class(struct built *b, bool ipv6, uint8_t tos)
+{
+	uint8_t *l3 = b->frame + b->l3;
+	uint32_t sum;
+
+	if (ipv6) {
+		l3[0] = (uint8_t)((l3[0] & 0xf0) | tos >> 4);
+		l3[1] = (uint8_t)((l3[1] & 0x0f) | tos << 4);
+		return;
+	}
+	sum = (l3[10] << 8 | l3[11]) + l3[1];
+	l3[1] = tos;
+	sum = sum + 0xffff - tos;
+	sum = (sum & 0xffff) + (sum >> 16);
+	wire_put_be16(l3 + 10, (sum & 0xffff) + (sum >> 16));
+}
+
+/* What allows it (ECT) is marked, and nothing else of it changes; it is as right as before. */
+TEST(mark__frames_that_allow_it)
+{
+	for (unsigned int i = 0; i < 16; i++) {
+		bool ipv6 = i & 1, may = (i >> 2) == 1 || (i >> 2) == 2;
+		struct built b;
+		struct wire_frame f;
+
+		make_frame(&b, ipv6, i & 2, 64);
+		set_class(&b, ipv6, (uint8_t)(0xfc | i >> 2));
+		assert_int_equal(wire_parse_frame(b.frame, b.bytes, &f), WIRE_OK);
+		assert_int_equal(wire_mark_congested(b.frame, b.bytes), may);
+		assert_int_equal(wire_parse_frame(b.frame, b.bytes, &f), WIRE_OK);
+		assert_int_equal(f.tos, 0xfc | (may ? WIRE_ECN_CE : i >> 2));
+		assert_int_equal(wire_icrc(b.frame + b.l3, f.transport_end - b.l3, ipv6),
+				 wire_icrc_load(b.frame + f.transport_end));
+		for (unsigned int bytes = 0; bytes < b.l3 + (ipv6 ? 40u : 20u); bytes++)
+			assert_false(wire_mark_congested(b.frame, bytes));
+	}
+}
+
 TEST(parse__congestion_notification)
 {
 	struct wire_frame f;

@@ -144,6 +144,13 @@ struct wire_frame {
  */
 enum wire_error wire_parse_frame(const uint8_t *frame, unsigned int bytes, struct wire_frame *out);
 
+/*
+ * Marks a frame as a congested network does (ECN: CE), if its sender allows that (ECT). The frame is
+ * a private copy; its checksum follows, its ICRC does not cover the mark. False: nothing changed. Any
+ * thread.
+ */
+bool wire_mark_congested(uint8_t *frame, unsigned int bytes);
+
 /* An address of a parsed frame as 16 bytes (IPv4 as ::ffff:a.b.c.d), comparable with a path's. */
 static inline void wire_address16(uint8_t dst[16], const uint8_t *ip, bool is_ipv6)
 {
