@@ -106,7 +106,7 @@ static bool admitted(struct engine *e, struct qp *q, const struct wire_frame *f)
 
 /* Fills in the metadata, with nothing but what the frame says: it may be in the receiver's hands
  * already, if its sender has released it and had sent it twice. */
-static void hp_describe(struct rte_mbuf *m, const struct wire_frame *f)
+static inline void hp_describe(struct rte_mbuf *m, const struct wire_frame *f)
 {
 	struct arrival *a = arrival_of(m);
 
@@ -129,7 +129,7 @@ static bool cnp_matters(const struct engine *e, const struct qp *q, const struct
 }
 
 /* A congestion notification packet: those who send on behalf of the queue pair slow down. */
-static void take_cnp(struct engine *e, const struct wire_frame *f)
+static __rte_noinline void take_cnp(struct engine *e, const struct wire_frame *f)
 {
 	struct qp *q = qp_find(e->qps, f->h.dest_qp);
 	struct engine *owner;
