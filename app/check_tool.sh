@@ -119,6 +119,7 @@ expect 2 'takes no --write' --socket "$socket" status --write x
 expect 2 '--rotate needs a file' --socket "$socket" capture --rotate 1M
 expect 2 'not a number of bytes' --socket "$socket" capture -w x --rotate 1T
 expect 1 'there is no such HCA' --socket "$socket" capture nosuch
+expect 2 "filter 'no such host'" --socket "$socket" capture -f 'no such host'
 expect 0 'hca1' complete --socket "$socket" capture h
 expect 0 '--write FILE' help capture
 expect 0 'Gbit/s out' --socket "$socket" top --batch -n 2 -d 0.1

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "ask.h"
 #include "base/pcapng.h"
+#include "filter.h"
 #include "frame_line.h"
 #include "host-abi/capture_ring.h"
 #include "host-abi/control.h"
@@ -169,6 +170,8 @@ static int put_frame(struct capture *c, const struct capture_record *r)
 	const struct pcapng_frame frame = capture_frame(c->ring, r);
 	int error = 0;
 
+	if (!filter_passes(&frame))
+		return 0;
 	if (c->r->file)
 		error = pcapng_frame(c->out, &frame);
 	else
@@ -285,6 +288,8 @@ int view_capture(struct connection *unused, const struct request *r)
 	int code = refuse_options(r);
 
 	(void)unused;
+	if (!code && !filter_set(r->filter))
+		code = EXIT_CODE_USAGE;
 	if (!code)
 		code = connect_daemon(&c);
 	if (!code)

@@ -93,6 +93,9 @@ static int apply_option(enum option_id id, const char *argument, struct request 
 	case OPTION_messages:
 	case OPTION_frames:
 		return read_count(argument, &r->frames);
+	case OPTION_filter:
+		r->filter = argument;
+		break;
 	case OPTION_snaplen:
 		return read_count(argument, &r->snaplen);
 	case OPTION_buffer:

@@ -28,6 +28,7 @@ struct request {
 	bool probe;	    /* status: measure the distances of the lcores */
 	bool keep;	    /* pause: beyond the end of this process */
 	/* capture */
+	const char *filter;		 /* NULL: all frames */
 	const char *file;		 /* pcapng; NULL: lines */
 	unsigned frames, snaplen;	 /* 0: all; trace: messages */
 	unsigned long long rotate_bytes; /* of a file; 0: without end */

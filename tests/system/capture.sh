@@ -86,6 +86,9 @@ check 'a reader that has enough ends it' eval \
 	'timeout 20 "$TOOL" capture -w - | tshark -r - -c 20 2>/dev/null | grep -c RRoCE | grep -q 20'
 check 'frames as lines' eval \
 	'timeout 20 "$TOOL" capture left -c 9 | grep -qE " out 192.168.77.1 > 192.168.77.2: RC RDMA WRITE .* length 4096"'
+check 'only what passes a filter' eval \
+	'timeout 20 "$TOOL" capture left -f "udp dst port 4791 and src host 192.168.77.2" -c 9 >"$SCRATCH/filtered" &&
+	[ "$(grep -cE " in +192.168.77.2 > 192.168.77.1" "$SCRATCH/filtered")" = 9 ] && [ "$(wc -l <"$SCRATCH/filtered")" = 9 ]'
 check 'a part of each frame' eval \
 	'timeout 20 "$TOOL" capture left -s 60 -c 9 -w "$SCRATCH/cut.pcapng" &&
 	! tshark -r "$SCRATCH/cut.pcapng" -T fields -e frame.cap_len 2>/dev/null | grep -qv "^60$"'

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FILTER_H
+#define FILTER_H
+/* Which frames of a capture are wanted: pcap-filter(7), as tcpdump and Wireshark's capture filters. */
+#include <stdbool.h>
+#include "base/pcapng.h"
+
+/* Prepares that filter; NULL: every frame passes. False: it is wrong, which has been printed. */
+bool filter_set(const char *expression);
+
+bool filter_passes(const struct pcapng_frame *frame);
+
+#endif
