@@ -93,6 +93,7 @@ TEST(payload_refs__need_two_willing_ends_that_show_nobody)
 		{{"hca1.icrc=always"}, {false, false}},
 		{{"hca1.capture=/tmp/c"}, {false, false}},
 		{{"hca0.loss=0.1"}, {false, false}},
+		{{"hca0.mark=0.1"}, {false, false}},
 		{{"hca0.delay_us=1"}, {false, false}},
 		{{"hca0.peer=hca0", "hca1.peer=hca1", "hca1.tx_copy=always"}, {true, false}},
 		{{"hca0.port=memif", "hca0.device=/tmp/m", "hca0.peer=", "hca1.peer=hca1"},
