@@ -23,7 +23,7 @@ static void clear_data_path(struct qp *q)
 {
 	/* wake[] stays: its links may be in a list */
 	memset(&q->ws, 0, sizeof(*q) - offsetof(struct qp, ws));
-	q->cnps = 0;
+	memset(&q->hp, 0, sizeof(q->hp));
 }
 
 /*

@@ -78,7 +78,7 @@ void flow_sent(struct qp_flow *f, const struct dcqcn_params *p, uint32_t packets
 void flow_take_cnps(struct qp_flow *f, const struct qp *q, const struct dcqcn_params *p,
 		    uint64_t now_ns)
 {
-	uint32_t cnps = __atomic_load_n(&q->cnps, __ATOMIC_RELAXED);
+	uint32_t cnps = __atomic_load_n(&q->hp.cnps, __ATOMIC_RELAXED);
 
 	if (likely(cnps == f->cnps))
 		return;

@@ -139,7 +139,7 @@ static __rte_noinline void take_cnp(struct engine *e, const struct wire_frame *f
 		return;
 	}
 	count(hp_counters(e), COUNTER_rp_cnp_handled);
-	__atomic_fetch_add(&q->cnps, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&q->hp.cnps, 1, __ATOMIC_RELAXED);
 	owner = &e->peers[q->engine];
 	wake_post(&owner->wake[WAKE_RTC], &q->wake[WAKE_RTC], q->index);
 	wake_post(&owner->wake[WAKE_EE], &q->wake[WAKE_EE], q->index);

@@ -138,18 +138,18 @@ TEST_PACER(flow__takes_cnps_once)
 
 	flow_take_cnps(f, &qps[0], &p, MS);
 	assert_int_equal(f->cc.rate, 0);
-	qps[0].cnps = 3;
+	qps[0].hp.cnps = 3;
 	flow_take_cnps(f, &qps[0], &p, MS);
 	flow_take_cnps(f, &qps[0], &p, MS);
 	assert_int_equal(f->cc.rate, 40000000);
-	qps[0].cnps++; /* it has sent nothing since */
+	qps[0].hp.cnps++; /* it has sent nothing since */
 	flow_take_cnps(f, &qps[0], &p, MS);
 	assert_int_equal(f->cc.rate, 40000000);
 	p.rpg_byte_reset = UINT32_MAX;
 	flow_sent(f, &p, 1, 1000, MS);
 	flow_take_cnps(f, &qps[0], &p, MS);
 	assert_int_equal(f->cc.rate, 40000000);
-	qps[0].cnps++;
+	qps[0].hp.cnps++;
 	flow_take_cnps(f, &qps[0], &p, MS);
 	assert_true(f->cc.rate < 21000000);
 }

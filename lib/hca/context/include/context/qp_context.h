@@ -56,7 +56,7 @@ _Static_assert(sizeof(struct qp_link) == 8 && QPN_INDEX_BITS_MAX <= 24, "lists c
 /* What a QP sends through one module, as congestion control sees it. */
 struct qp_flow {
 	struct dcqcn cc;      /* first: the module asks for its rate whenever it serves the QP */
-	uint32_t cnps;	      /* of qp.cnps, taken into account */
+	uint32_t cnps;	      /* of qp.hp.cnps, taken into account */
 	uint32_t slot;	      /* of the module's wheel (pacing.h), */
 	struct qp_link waits; /* if it waits there */
 	uint64_t next_ns;     /* limited: when it may send again */
@@ -154,8 +154,12 @@ struct qp {
 	 * 0. A number is reused only once all have: then nothing in flight, no list and no timer
 	 * can name the QP. */
 	uint32_t closed;
-	uint32_t cnps; /* CNPs that have come for it, free running; atomic; HeaderParser of any
-			  engine */
+	/* HeaderParser (header_parse of any engine, hence atomic additions). No line of its own:
+	 * see the size below. */
+	struct {
+		uint32_t refused; /* packets of another service, P_Key or address */
+		uint32_t cnps;	  /* CNPs that have come for it, free running */
+	} hp;
 	/* Atomic: changes before a request completes that is not acknowledged, and before the QP
 	 * goes. From then on buffers may change while packets that refer to them are on their way
 	 * (virt-to-phys/payload_ref.h). Never the same in two lives, nor 0 in any. */
@@ -306,15 +310,14 @@ struct qp {
 		uint64_t cnp_ns;	    /* when the last one was sent; 0: none was */
 		uint32_t marks_taken;	    /* of rrc.marks */
 	} respg __rte_cache_aligned;
-
-	/* ---- HeaderParser (header_parse of any engine, hence atomic additions) ---- */
-	struct {
-		uint32_t refused; /* packets of another service, P_Key or address */
-	} hp;
 } __rte_cache_aligned;
 
-/* 2 KiB besides its packets; twice that where DPDK takes a cache line to be 128 bytes (arm64). */
+/* Some 2 KiB besides its packets; twice that where DPDK takes a cache line to be 128 bytes (arm64). */
 _Static_assert(sizeof(struct qp) <= 32 * RTE_CACHE_LINE_SIZE, "a QP costs at most 32 lines");
+#if RTE_CACHE_LINE_SIZE == 64
+/* With 32 of them, the same field of all QPs would compete for two sets of a cache. */
+_Static_assert(sizeof(struct qp) / RTE_CACHE_LINE_SIZE % 2 == 1, "an odd number of lines");
+#endif
 
 struct qp_table {
 	struct icm icm; /* memory of the contexts */
