@@ -235,9 +235,10 @@ unsigned ee_wakes(struct engine *e)
 
 	while (unlikely(index != WAKE_END)) {
 		struct qp *qp = qp_at(e->qps, index);
-		enum qp_state state = qp_state(qp);
+		enum qp_state state;
 
 		index = wake_next(&qp->wake[WAKE_EE]);
+		state = qp_state(qp);
 		if (unlikely(qp_closing(qp))) {
 			ee_release(e, qp);
 		} else if (state == QP_ERR && qp->srq) {
