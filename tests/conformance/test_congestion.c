@@ -336,6 +336,20 @@ RIG_TEST(rp__not_with_a_wrong_icrc, make_limited(SERVICE_RC))
 	assert_int_equal(sim_context(s, 0, 0)->rtc.flow.cc.rate, 0);
 }
 
+/* Longer ones would leave the check of their ICRC to a copy, which is never made. */
+RIG_TEST(rp__not_of_another_length, make_limited(SERVICE_RC))
+{
+	static const uint8_t zero[1024];
+
+	rig_bad_icrc(s);
+	rig_send(s, cnp(s), zero, sizeof(zero));
+	rig_send(s, cnp(s), zero, WIRE_CNP_RESERVED_BYTES - 4);
+	sim_run(s, 5 * US);
+	assert_int_equal(sim_counter(s, 0, COUNTER_rp_cnp_ignored), 2);
+	assert_int_equal(sim_counter(s, 0, COUNTER_rp_cnp_handled), 0);
+	assert_int_equal(sim_context(s, 0, 0)->rtc.flow.cc.rate, 0);
+}
+
 RIG_TEST(rp__ends_with_the_connection, make_limited(SERVICE_RC))
 {
 	send_cnp(s, cnp(s));

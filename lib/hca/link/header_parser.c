@@ -121,10 +121,12 @@ static inline void hp_describe(struct rte_mbuf *m, const struct wire_frame *f)
 	a->icrc_bytes = icrc_later(m, f) ? f->transport_end - f->l3_offset : 0;
 }
 
-/* ECN's echo, for a connection that is under control, from its peer. */
+/* ECN's echo, for a connection that is under control, from its peer. Of its only length: then its
+ * ICRC has been checked. */
 static bool cnp_matters(const struct engine *e, const struct qp *q, const struct wire_frame *f)
 {
-	return engine_setting(e, cc) == CC_DCQCN && f->h.becn && q->service != SERVICE_UD &&
+	return engine_setting(e, cc) == CC_DCQCN && f->h.becn &&
+	       f->payload_bytes == WIRE_CNP_RESERVED_BYTES && q->service != SERVICE_UD &&
 	       qp_receives(qp_state(q)) && pkey_matches(f->h.pkey, q->pkey) && from_peer(q, f);
 }
 
