@@ -16,6 +16,7 @@ void eq_write(struct completion *c, uint32_t client, struct client_page *page, i
 	__atomic_store_n(&q->notify, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&q->mask, UINT32_MAX, __ATOMIC_RELAXED);
 	__atomic_store_n(&q->port_pending, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->gids_pending, 0, __ATOMIC_RELAXED);
 	q->eventfd = eventfd;
 	q->generation++;
 	if (client >= c->eq_end)

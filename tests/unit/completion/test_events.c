@@ -223,6 +223,7 @@ TEST(eq_owe__not_to_others)
 	fill_eq();
 	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1007);
 	eq_post(&completion, &counters, CLIENT, EQE_PORT_CHANGE, 1);
+	eq_post(&completion, &counters, CLIENT, EQE_GID_CHANGE, 0);
 	eq_remove(&completion, CLIENT);
 	completion_notify(&completion, &counters);
 	assert_int_equal(completion.pending_eqs, UINT32_MAX);
