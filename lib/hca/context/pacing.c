@@ -58,6 +58,14 @@ struct qp *pacer_take(struct pacer *p, uint64_t now_ns)
 	return NULL;
 }
 
+uint64_t pacer_due_ns(const struct pacer *p)
+{
+	for (unsigned i = 0; p->waiting && i < PACING_SLOTS; i++)
+		if (qp_list_first(&p->slot[(p->turn + i) % PACING_SLOTS]))
+			return (p->turn + i) << PACING_SLOT_SHIFT;
+	return UINT64_MAX;
+}
+
 bool flow_limited(struct qp_flow *f, const struct dcqcn_params *p, uint64_t now_ns)
 {
 	dcqcn_advance(&f->cc, p, now_ns);

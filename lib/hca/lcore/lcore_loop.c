@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <rte_pause.h>
 #include "base/log.h"
+#include "context/pacing.h"
 #include "lcore/lcore_loop.h"
 #include "pipeline/parking.h"
 #include "send-queue/send_queue.h"
@@ -151,16 +152,32 @@ static void announce(struct lcore_loop *l, bool asleep)
 	parking_fence();
 }
 
-static void sleep_once(struct lcore_loop *l)
+/* How long it takes until a queue pair whose rate is limited may send again. */
+static uint64_t paced_ns(const struct lcore_loop *l)
 {
-	struct timespec timeout = {.tv_nsec = (long)l->sleep_ns};
+	uint64_t least_ns = UINT64_MAX;
+
+	for (unsigned i = 0; i < l->stage_count; i++) {
+		const struct engine *e = l->stages[i].engine;
+		const struct pacer *p = e->stage[l->stages[i].id].pacer;
+		uint64_t due_ns = p ? pacer_due_ns(p) : UINT64_MAX, now_ns = engine_now(e);
+
+		if (due_ns != UINT64_MAX)
+			least_ns = RTE_MIN(least_ns, due_ns > now_ns ? due_ns - now_ns : 0);
+	}
+	return least_ns;
+}
+
+static void sleep_once(struct lcore_loop *l, uint64_t due_ns)
+{
+	struct timespec timeout = {.tv_nsec = (long)RTE_MIN(l->sleep_ns, due_ns)};
 	struct epoll_event events[HCA_MAX + 1];
 	uint64_t most_ns;
 
 	__atomic_store_n(&l->sleeps, l->sleeps + 1, __ATOMIC_RELAXED);
 	/* A wake-up since the announcement has cleared `asleep` and written wake_fd: this returns
 	 * at once. */
-	l->slept_ns = l->sleep_ns;
+	l->slept_ns = (uint64_t)timeout.tv_nsec;
 	epoll_pwait2(l->epoll_fd, events, HCA_MAX + 1, &timeout, NULL);
 	__atomic_store_n(&l->asleep, 1, __ATOMIC_RELAXED);
 	parking_fence();
@@ -207,6 +224,7 @@ static void idle(struct lcore_loop *l)
 	const bool adaptive = __atomic_load_n(&l->adaptive, __ATOMIC_RELAXED);
 	const uint64_t spin_ns = __atomic_load_n(&l->spin_ns, __ATOMIC_RELAXED);
 	enum dbp_crowd who = adaptive ? crowd(l) : CROWD_NONE;
+	uint64_t due_ns;
 
 	if (!l->idle_since_ns)
 		l->idle_since_ns = l->now_ns;
@@ -216,10 +234,15 @@ static void idle(struct lcore_loop *l)
 			sched_yield();
 		else
 			rte_pause();
-	} else if (!l->announced)
+	} else if (!l->announced) {
 		announce(l, true); /* and look once more */
-	else
-		sleep_once(l);
+	} else {
+		due_ns = paced_ns(l);
+		if (due_ns < LOOP_SLEEP_NS_MIN)
+			rte_pause();
+		else
+			sleep_once(l, due_ns);
+	}
 }
 
 /* The round found work, which may now lie in rings of stages that are elsewhere. */

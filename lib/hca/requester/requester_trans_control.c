@@ -40,6 +40,7 @@ int rtc_create(struct engine *e)
 	qp_list_init(&t->active, e->qps, offsetof(struct qp, rtc.active));
 	qp_list_init(&t->starved, e->qps, offsetof(struct qp, rtc.active));
 	pacer_init(&t->pacer, e->qps, offsetof(struct qp, rtc.flow));
+	e->stage[STAGE_SEGMENTATION].pacer = &t->pacer;
 	e->rtc = t;
 	return 0;
 }
@@ -122,7 +123,7 @@ static __rte_noinline void take_paced(struct engine *e)
 {
 	struct qp *q;
 
-	while ((q = pacer_take(&e->rtc->pacer, engine_now(e))))
+	for (unsigned n = 0; n < BURST && (q = pacer_take(&e->rtc->pacer, engine_now(e))); n++)
 		if (!q->rtc.parked)
 			active_add(e, q);
 }
@@ -621,6 +622,5 @@ unsigned rtc_poll(struct engine *e)
 	visits = 0;
 	while (unlikely(qp_list_first(&t->starved)) && room && left && visits++ < STARVED_VISITS)
 		left -= visit_starved(e, &room, left);
-	/* Who waits for its time keeps the lcore awake. */
-	return n + before - room + (t->pacer.waiting != 0);
+	return n + before - room;
 }

@@ -425,7 +425,7 @@ static __rte_noinline void take_paced(struct engine *e, struct resp_pkt_gen *p)
 {
 	struct qp *qp;
 
-	while ((qp = pacer_take(&p->pacer, engine_now(e))))
+	for (unsigned n = 0; n < BURST && (qp = pacer_take(&p->pacer, engine_now(e))); n++)
 		if (qp->respg.head)
 			qp_list_add(&p->active, qp);
 }
@@ -495,7 +495,7 @@ unsigned respg_poll(struct engine *e)
 		take_paced(e, p);
 	active = qp_list_first(&p->active) != NULL;
 	if (waiting == 0 && !active && !notify)
-		return p->pacer.waiting != 0; /* who waits for its time keeps the lcore awake */
+		return 0;
 	room = RTE_MIN(channel_room(&e->channel[CHANNEL_RESPG_TXA]), (unsigned)RESPG_FRAMES_MAX);
 	/* The most that can be needed: one for each answer, and as many again for READs. */
 	want = RTE_MIN(waiting, (unsigned)BURST) + BURST;
@@ -522,6 +522,7 @@ int respg_create(struct engine *e)
 	qp_list_init(&p->active, e->qps, offsetof(struct qp, respg.active));
 	qp_list_init(&p->notify, e->qps, offsetof(struct qp, respg.notify));
 	pacer_init(&p->pacer, e->qps, offsetof(struct qp, respg.flow));
+	e->stage[STAGE_RESPONDER_EXEC].pacer = &p->pacer;
 	p->quantum_left = engine_setting(e, quantum_bytes);
 	e->respg = p;
 	return 0;

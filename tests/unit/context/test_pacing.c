@@ -67,6 +67,17 @@ TEST_PACER(wheel__never_early_within_its_reach)
 	}
 }
 
+TEST_PACER(wheel__when_to_look_again)
+{
+	assert_true(pacer_due_ns(&pacer) == UINT64_MAX);
+	wait_until(1, 5 * MS, 5 * MS - 100 * US);
+	wait_until(0, 5 * MS - 50 * US, 5 * MS - 100 * US);
+	assert_in_range(pacer_due_ns(&pacer), 5 * MS - 50 * US, 5 * MS - 50 * US + PACING_SLOT_NS);
+	assert_null(pacer_take(&pacer, pacer_due_ns(&pacer) - 1));
+	assert_ptr_equal(pacer_take(&pacer, pacer_due_ns(&pacer)), &qps[0]);
+	assert_in_range(pacer_due_ns(&pacer), 5 * MS, 5 * MS + PACING_SLOT_NS);
+}
+
 /* Farther than the wheel reaches: it looks in between. */
 TEST_PACER(wheel__long_waits_go_round)
 {

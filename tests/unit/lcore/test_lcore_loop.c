@@ -3,16 +3,21 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include "test.h"
+#include "context/pacing.h"
 #include "lcore/clock.h"
 
 static uint64_t test_clock_ns(const struct clock *c);
 
+static uint64_t test_due_ns(const struct pacer *p);
+
 static int test_yield(void);
 
 #define clock_now_ns test_clock_ns
+#define pacer_due_ns test_due_ns
 #define sched_yield  test_yield
 #include "lcore_loop.c"
 #undef clock_now_ns
+#undef pacer_due_ns
 #undef sched_yield
 
 enum { ROUNDS = 5 };
@@ -29,6 +34,14 @@ static uint64_t world_ns;
 static uint64_t test_clock_ns(const struct clock *c)
 {
 	return world_ns;
+}
+
+/* When a limited flow may send. */
+static uint64_t flow_due_ns = UINT64_MAX;
+
+static uint64_t test_due_ns(const struct pacer *p)
+{
+	return flow_due_ns;
 }
 
 /* How long others run while we yield, and how often we did. */
@@ -84,6 +97,7 @@ static void run(struct lcore_loop *l)
 	stop = 0;
 	world_ns = 5000;
 	engine = (struct engine){0};
+	engine.stage[STAGE_HEADER_PARSE].pacer = (const struct pacer *)&engine;
 	l->rcu = rcu;
 	l->stop = &stop;
 	l->handed = LOOP_READY;
@@ -139,6 +153,29 @@ TEST(lcore_loop_run__reports_how_long_it_slept)
 	assert_int_equal(slept_ns[3], 50000 + 1000);
 	assert_int_equal(slept_ns[4], 50000 + 1000 + 80000);
 	lcore_loop_close(&l);
+}
+
+/* Until a flow whose rate is limited may send; not at all if that is soon. */
+TEST(lcore_loop_run__sleeps_until_a_flow_is_due)
+{
+	static const struct {
+		uint64_t due_ns, slept_ns;
+	} rows[] = {{TEN_S, 80000}, {20007000 + 60000, 60000}, {20007000 + 40000, 0}};
+
+	work = 0;
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		struct lcore_loop l = {0};
+
+		assert_int_equal(lcore_loop_init(&l), 0);
+		l.adaptive = true;
+		l.sleep_ns_max = 80000;
+		flow_due_ns = rows[i].due_ns;
+		run(&l);
+		assert_in_range(slept_ns[4] - slept_ns[3], rows[i].slept_ns,
+				rows[i].slept_ns ? rows[i].slept_ns + CLOCK_GRAIN_NS : 0);
+		lcore_loop_close(&l);
+	}
+	flow_due_ns = UINT64_MAX;
 }
 
 /* It sleeps at once only where somebody really wants its CPU, and yields only while it would

@@ -6,9 +6,8 @@
  * (struct qp_flow of a QP). A limited flow sends a burst of a few packets, then waits on the module's
  * wheel until the time that they take at its rate has passed. Unlimited flows never come here.
  *
- * The wheel's slots are PACING_SLOT_NS wide; who waits for longer than it reaches is taken early,
- * found not due, and waits again. So the cost of a round does not depend on how many wait. One
- * stage; no locks, no allocation.
+ * The wheel's slots are PACING_SLOT_NS wide; who waits for longer than it reaches, a millisecond, is
+ * taken early, found not due, and waits again. One stage; no locks, no allocation.
  */
 #include "context/qp_list.h"
 
@@ -42,6 +41,10 @@ void pacer_leave(struct pacer *p, struct qp *q);
 /* The next QP that may look again, no longer on the wheel; NULL: none. In bounded time. */
 struct qp *pacer_take(struct pacer *p, uint64_t now_ns);
 
+/* When to take again; UINT64_MAX: nobody waits. The same stage, if it has nothing else to do: looks at
+ * each slot. */
+uint64_t pacer_due_ns(const struct pacer *p);
+
 /* Is the flow still limited, after what time has done to its rate? */
 bool flow_limited(struct qp_flow *f, const struct dcqcn_params *p, uint64_t now_ns);
 
@@ -52,7 +55,7 @@ static inline bool flow_due(const struct qp_flow *f, uint64_t now_ns)
 }
 
 /* How much may leave at once: little, so that queues in the network stay short, and at low rates a
- * packet, so that no pause is long enough for the peer's timers to expire. */
+ * packet, so that pauses are short. */
 static inline uint32_t flow_burst_bytes(const struct qp_flow *f, uint32_t mtu_bytes)
 {
 	uint64_t bytes = (uint64_t)f->cc.rate * PACING_BURST_NS / 8000000;

@@ -72,6 +72,8 @@ struct engine_settings {
 
 /* Counters and state of a stage instance. One writer: the lcore that runs it. */
 struct stage {
+	const struct pacer
+		*pacer; /* QPs of it that wait for their time (context/pacing.h); NULL: none */
 	struct counters counters;
 	uint64_t polls, busy_polls; /* polls, and those that found work */
 	uint64_t calls[CALL_COUNT]; /* commands from a module of this stage to another one */
