@@ -146,7 +146,9 @@ expect 2 'trace which queue pair' --socket "$socket" trace x
 expect 1 'no such queue pair' --socket "$socket" trace 77
 expect 0 '0 steps of 0 messages' --socket "$socket" trace 1 -i 0.05
 expect 0 'softhcad' --socket "$socket" clients
-SOFTHCA_LIBDIR=$scratch expect 1 'is missing' cdi
+SOFTHCA_LIBDIR=$scratch expect 1 'is missing' --socket "$socket" cdi
+expect 1 'the whole folder' --socket /tmp/softhca.sock cdi
+expect 1 'the whole folder' --socket /softhca.sock cdi
 expect 0 'none' --socket "$socket" clients --pid 1
 expect 1 'there is no HCA nosuch' --socket "$socket" --hca nosuch all
 for script in check_top.py check_json.py; do

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <jansson.h>
 #include "libraries.h"
 #include "view.h"
@@ -30,26 +31,42 @@ static json_t *edits_of(const char *sockets, const char *name, const char *libra
 			 mount_of(libraries, IN_LIBRARIES));
 }
 
+/* Splits the absolute path of a socket. 0 or -1; prints why the container may not have its folder. */
+static int split(char socket[PATH_MAX], const char **folder, const char **name)
+{
+	char *slash = strrchr(socket, '/');
+	struct stat st;
+
+	*slash = '\0';
+	*folder = socket;
+	*name = slash + 1;
+	if (slash == socket || (stat(socket, &st) == 0 && (st.st_mode & S_IWOTH))) {
+		failed(slash == socket ? "/" : socket,
+		       "the container would see the whole folder; give the socket one of its own");
+		return -1;
+	}
+	return 0;
+}
+
 int view_cdi(struct connection *c, const struct request *r)
 {
 	static struct libraries l;
-	char socket[PATH_MAX], *slash;
+	const char *folder, *name;
+	char socket[PATH_MAX];
 	json_t *spec;
 
 	(void)c;
 	if (socket_absolute(r->socket ? r->socket : getenv("SOFTHCA_SOCKET"), socket))
 		return failed("the control socket", "its path is too long");
-	if (libraries_find(NULL, &l))
+	if (split(socket, &folder, &name) || libraries_find(NULL, &l))
 		return EXIT_CODE_FAILURE;
 	if (strncmp(l.preload, l.folder, strlen(l.folder)))
 		return failed(l.preload,
 			      "not in the folder of " DROP_IN
 			      "; install softhca, or name a folder of both in SOFTHCA_LIBDIR");
-	slash = strrchr(socket, '/');
-	*slash = '\0';
 	spec = json_pack("{s:s, s:s, s:[{s:s, s:o}]}", "cdiVersion", "0.3.0", "kind", "softhca/hca",
 			 "devices", "name", "all", "containerEdits",
-			 edits_of(socket, slash + 1, l.folder));
+			 edits_of(folder, name, l.folder));
 	if (!spec)
 		return failed("the specification", "out of memory, or a path that is not UTF-8");
 	json_dumpf(spec, stdout, JSON_INDENT(2));
