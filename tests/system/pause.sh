@@ -50,12 +50,29 @@ check 'of all' test "$(fill right hp_ee)" = $((used - 1))
 check 'steps take so many' says 'took 3 from hp_ee' "$TOOL" step right.ee 3
 check 'of the rest' test "$(fill right hp_ee)" = $((used - 4))
 
-# Whoever waits for a module that stands can still go.
-kill -KILL "$traffic"
-wait_for 10 not_running "$traffic"
-gone() { "$TOOL" --json --hca left held | grep -q '"leaving":0' && [ "$("$TOOL" --json clients | grep -o '"qps":[0-9]*' | grep -vc ':[01]$')" = 0 ]; }
-check 'a killed program leaves' wait_for 20 gone
 "$TOOL" resume >/dev/null
+check 'the rest goes on' over
+
+# Queue pairs are reset, and killed programs leave, whatever stands, and whatever waits for it.
+RESET=$(program tests/system/reset) || exit 1
+stuck() {
+	start reset "$RESET" "$SOFTHCA_SOCKET" left right "$@"
+	reset=$started
+	wait_for 20 grep -q stuck "$SCRATCH/reset.log"
+}
+gone() { ! "$TOOL" --json held | grep -q '"leaving":[1-9]' && [ "$("$TOOL" --json clients | grep -o '"qps":[0-9]*' | grep -vc ':[01]$')" = 0 ]; }
+for what in respg txa rpg ee rtc hp; do
+	"$TOOL" pause $what --keep >/dev/null
+	stuck
+	check "queue pairs are reset with $what paused" wait_for 10 grep -q 'reset in' "$SCRATCH/reset.log"
+	"$TOOL" resume >/dev/null
+	check 'they work again' wait "$reset"
+	"$TOOL" pause $what --keep >/dev/null
+	stuck stay
+	kill -KILL "$reset"
+	check "a program that is killed with $what paused leaves" wait_for 10 gone
+	"$TOOL" resume >/dev/null
+done
 traffic
 check 'others go on' over
 
@@ -76,7 +93,6 @@ wait_for 10 grep -q Ctrl-C "$SCRATCH/held.log"
 "$TOOL" resume rtc >/dev/null
 check 'or somebody resumes it' wait_for 10 not_running "$held"
 check 'which it says' grep -q 'somebody else' "$SCRATCH/held.log"
-
 "$TOOL" set debug off >/dev/null
 check 'where debug is off nothing stands' refused 'debug of every HCA is off' "$TOOL" pause ee
 "$TOOL" set left.debug on >/dev/null

@@ -380,7 +380,8 @@ static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 		ceu->leaving[ceu->leaving_count++] = q->index;
 		return CEU_BAD_SYS_STATE;
 	}
-	eq_forget(ceu->config.completion, EVENT_OF_QP, q->index); /* of its former life */
+	eq_forget(ceu->config.completion, EVENT_OF_QP, q->index); /* of its former life, */
+	q->epoch++; /* as is whatever still waits before modules that are slow or paused */
 	q->leaving = 0;
 	__atomic_store_n(&q->qpn, qpn, __ATOMIC_RELEASE);
 	return CEU_OK;

@@ -62,21 +62,44 @@ unsigned requester_stock(const struct engine *e)
 
 /* ---- scheduling queue pairs ---- */
 
+enum { LISTED_STARVED = 2 }; /* rtc.active.listed: which of the two lists */
+
 static void active_add(struct engine *e, struct qp *q)
 {
 	qp_list_add(&e->rtc->active, q);
 }
 
+static void starved_add(struct engine *e, struct qp *q)
+{
+	if (q->rtc.active.listed)
+		return;
+	qp_list_add(&e->rtc->starved, q);
+	q->rtc.active.listed = LISTED_STARVED;
+}
+
+static void unlist(struct rtc *t, struct qp *q)
+{
+	if (q->rtc.active.listed == LISTED_STARVED) {
+		qp_list_remove(&t->starved, q);
+		return;
+	}
+	if (qp_list_first(&t->active) == q)
+		t->turn_left = 0; /* it was this one's */
+	qp_list_remove(&t->active, q);
+}
+
+/* The CEU has destroyed the QP. It leaves whether or not there is room in RTC_RPG: modules behind
+ * that may be paused, and the CEU waits. */
 static void rtc_release(struct engine *e, struct qp *q)
 {
+	unlist(e->rtc, q);
 	if (q->rtc.head && !resolution_abandon(e, q, q->rtc.head)) {
-		active_add(e, q); /* check again */
+		wake_post(&e->wake[WAKE_RTC], &q->wake[WAKE_RTC], q->index); /* check again */
 		return;
 	}
 	requests_free(e, &q->rtc.head);
 	pacer_leave(&e->rtc->pacer, q);
-	if (!q->rtc.active.listed)
-		qp_close(q, WAKE_RTC);
+	qp_close(q, WAKE_RTC);
 }
 
 /*
@@ -473,7 +496,7 @@ static void active_again(struct visit *v)
 	uint32_t left = v->later + v->quantum;
 
 	if (unlikely(v->starved)) {
-		qp_list_add(&v->t->starved, v->q);
+		starved_add(v->e, v->q);
 		return;
 	}
 	if ((v->room && v->quantum) || !left || v->q->rtc.active.listed) {

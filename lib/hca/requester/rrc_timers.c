@@ -121,8 +121,8 @@ void rrc_free_qp(struct engine *e, struct qp *q)
 	rrc_release_all(e, q);
 	requests_free(e, &q->rrc.bad_head);
 	tc_stop(e, q);
-	if (!q->rrc.retransmit.listed)
-		qp_close(q, WAKE_RRC);
+	qp_list_remove(&e->rrc->retransmit, q);
+	qp_close(q, WAKE_RRC);
 }
 
 /*

@@ -208,29 +208,35 @@ static unsigned flush(struct engine *e, struct counters *c, struct qp *qp, unsig
 }
 
 /*
- * The CEU has destroyed the QP: releases it. Its number may be reused at once, so this waits until
- * the answers that are in EE_RESPG now have been taken from there, and dropped.
+ * The numbers of queue pairs that leave may be reused at once. Answers to them that are still in
+ * EE_RESPG get the number of none, with which RespPktGen drops them. It does not have to take them
+ * first: it may be paused, or have no room, while the CEU waits. Its stage is this one.
  */
+static void void_answers(struct engine *e)
+{
+	const struct rte_ring *r = e->channel[CHANNEL_EE_RESPG].ring;
+
+	for (uint32_t i = r->cons.tail; i != r->prod.tail; i++) {
+		struct arrival *a = arrival_of(ring_slots(r)[i & r->mask]);
+
+		if (!qp_find(e->qps, a->qpn))
+			a->qpn = 0;
+	}
+}
+
+/* The CEU has destroyed the QP. */
 static void ee_release(struct engine *e, struct qp *qp)
 {
-	struct channel *answers = &e->channel[CHANNEL_EE_RESPG];
-
 	respg_forget(e, qp);
 	ee_forget_credits(e, qp);
-	if (qp->ee.flushed != EE_LEAVING) {
-		qp->ee.flushed = EE_LEAVING;
-		qp->ee.answers_put = (uint32_t)answers->put;
-	}
-	if ((int32_t)((uint32_t)answers->taken - qp->ee.answers_put) < 0)
-		wake_post(&e->wake[WAKE_EE], &qp->wake[WAKE_EE], qp->index);
-	else
-		qp_close(qp, WAKE_EE);
+	qp_close(qp, WAKE_EE);
 }
 
 unsigned ee_wakes(struct engine *e)
 {
 	struct counters *c = stage_counters(e, STAGE_RESPONDER_EXEC);
 	uint32_t index = wake_take(&e->wake[WAKE_EE]);
+	bool voided = false; /* in this poll: one look serves all that leave */
 	unsigned written = 0;
 
 	while (unlikely(index != WAKE_END)) {
@@ -240,6 +246,9 @@ unsigned ee_wakes(struct engine *e)
 		index = wake_next(&qp->wake[WAKE_EE]);
 		state = qp_state(qp);
 		if (unlikely(qp_closing(qp))) {
+			if (!voided)
+				void_answers(e);
+			voided = true;
 			ee_release(e, qp);
 		} else if (state == QP_ERR && qp->srq) {
 			written += flush_shared(e, c, qp, EE_FLUSH_BUDGET - written);

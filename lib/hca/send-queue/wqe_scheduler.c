@@ -59,12 +59,12 @@ void wit_clear(struct engine *e, struct qp *q)
 	ready_if(e, q);
 }
 
-/* The CEU has destroyed the QP: frees its requests; done when no list names it. */
+/* The CEU has destroyed the QP: frees its requests. */
 static void ws_release(struct engine *e, struct qp *q)
 {
 	requests_free(e, &q->ws.head);
-	if (!q->ws.ready.listed)
-		qp_close(q, WAKE_WS);
+	qp_list_remove(&e->ws->ready, q);
+	qp_close(q, WAKE_WS);
 }
 
 static void take_wakes(struct engine *e)

@@ -95,16 +95,17 @@ TEST(rrc_free_qp__with_everything_outstanding)
 	fx_assert_no_cqe();
 }
 
-/* It is in the list of those that retransmit: only when it is out of it, it can be used again. */
+/* It leaves the list of those that retransmit, whether or not there is room for what it has begun. */
 TEST(rrc_free_qp__that_retransmits)
 {
 	sends(2);
 	fx_fill(CHANNEL_RRC_RPG, 0);
 	expire(0, TIMER_LOSS);
+	assert_int_equal(fx->qp[0]->rrc.retransmit.listed, 1);
 	close_qp(0);
-	assert_false(closed(0));
+	assert_true(closed(0));
+	assert_int_equal(fx->qp[0]->rrc.retransmit.listed, 0);
 	fx_unfill(CHANNEL_RRC_RPG);
 	rrc_poll(fx->e);
-	assert_true(closed(0));
 	assert_no_retransmission();
 }

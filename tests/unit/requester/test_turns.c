@@ -288,23 +288,49 @@ TEST(visit__busy_since)
 	assert_true(q->rtc.busy_since_ns == FX_START_NS + 5000);
 }
 
-/* A queue pair that is taken away is closed only when no list names it. */
-TEST(let_go__not_while_in_the_list)
+static void close_qp(struct qp *q)
 {
-	struct qp *q = fx->qp[0];
-
-	fx_fill(CHANNEL_RTC_RPG, 0);
-	write_of(0, 1);
-	rtc_poll(fx->e);
-	assert_int_equal(q->rtc.active.listed, 1);
 	__atomic_store_n(&q->qpn, 0, __ATOMIC_SEQ_CST);
 	hca_close_qp(fx->h, q);
 	rtc_poll(fx->e);
-	assert_null(q->rtc.head);
-	assert_int_equal(q->closed & 1u << WAKE_RTC, 0);
-	fx_unfill(CHANNEL_RTC_RPG);
-	rtc_poll(fx->e);
 	assert_int_not_equal(q->closed & 1u << WAKE_RTC, 0);
+	assert_int_equal(q->rtc.active.listed, 0);
+	assert_null(q->rtc.head);
+}
+
+/* A queue pair that is taken away waits for no room: its turn that was cut short is not the next one's,
+ * and no list names it. */
+TEST(release__without_room)
+{
+	fx_fill(CHANNEL_RTC_RPG, 0);
+	write_of(0, 1);
+	write_of(1, 1);
+	rtc_poll(fx->e);
+	fx->e->rtc->turn_left = 1;
+	close_qp(fx->qp[1]); /* the last one */
+	assert_int_equal(fx->e->rtc->turn_left, 1);
+	close_qp(fx->qp[0]);
+	assert_int_equal(fx->e->rtc->turn_left, 0);
+	assert_null(qp_list_first(&fx->e->rtc->active));
+	fx_unfill(CHANNEL_RTC_RPG);
+}
+
+TEST(release__starved)
+{
+	struct mq_free *f = &fx->e->mq->sw_free;
+
+	f->fresh = f->size; /* none is left */
+	write_of(0, 1);
+	write_of(1, 1);
+	rtc_poll(fx->e);
+	assert_ptr_equal(qp_list_first(&fx->e->rtc->starved), fx->qp[0]);
+	fx_fill(CHANNEL_RTC_RPG, 0);
+	close_qp(fx->qp[0]);
+	assert_ptr_equal(qp_list_first(&fx->e->rtc->starved), fx->qp[1]);
+	close_qp(fx->qp[1]);
+	assert_null(qp_list_first(&fx->e->rtc->starved));
+	fx_unfill(CHANNEL_RTC_RPG);
+	f->fresh = 0;
 }
 
 /* ---- shares ---- */

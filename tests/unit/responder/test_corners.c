@@ -199,37 +199,6 @@ TEST(refusal__uc_of_an_impossible_count)
 	fx_assert_no_frame();
 }
 
-/* A quiet QP goes at once; others' answers never keep one. */
-TEST(leave__while_others_keep_the_ring_busy)
-{
-	struct channel *out = &fx->e.channel[CHANNEL_RESPG_TXA];
-	struct rte_mbuf *m;
-
-	while (channel_room(out))
-		channel_put_one(out, rte_pktmbuf_alloc(fx->e.packets));
-	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
-	responder_exec_poll(&fx->e);
-	fx->qp->state = QP_RST;
-	fx->qp->qpn = 0;
-	fx->qp->closed = 0;
-	wake(fx->qp);
-	for (unsigned i = 0; i < 3; i++) { /* one comes, one goes */
-		assert_int_equal(fx->qp->closed, 0);
-		fx_send_write(FX_QPN2, FX_PSN + i, FX_KEY);
-		responder_exec_poll(&fx->e);
-		if (i == 0)
-			continue;
-		channel_take(out, &m, 1);
-		rte_pktmbuf_free(m);
-	}
-	fx_send_write(FX_QPN2, FX_PSN + 3, FX_KEY);
-	responder_exec_poll(&fx->e);
-	assert_int_equal(fx->qp->closed, 1u << WAKE_EE);
-	while (channel_take(out, &m, 1))
-		rte_pktmbuf_free(m);
-	fx_poll(1);
-}
-
 /* An MR whose address is odd against its memory: the CPU has no atomic for it. */
 TEST(atomic__memory_that_is_not_aligned)
 {

@@ -121,7 +121,9 @@ TEST(qp_closed__is_released_at_once)
 	assert_int_equal(fx->qp2->closed, 0);
 }
 
-TEST(qp_closed__waits_for_answers_in_the_ring)
+/* It leaves although RespPktGen cannot take what was answered: that is not sent if its number is soon in
+ * use again. What others are answered is. */
+TEST(qp_closed__answers_in_the_ring)
 {
 	struct channel *out = &fx->e.channel[CHANNEL_RESPG_TXA];
 	struct rte_mbuf *m;
@@ -129,16 +131,19 @@ TEST(qp_closed__waits_for_answers_in_the_ring)
 	while (channel_room(out))
 		channel_put_one(out, rte_pktmbuf_alloc(fx->e.packets));
 	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
+	fx_send_write(FX_QPN2, FX_PSN, FX_KEY);
 	responder_exec_poll(&fx->e);
+	assert_int_equal(ring_used(fx->e.channel[CHANNEL_EE_RESPG].ring), 2);
 	close_qp(fx->qp);
 	responder_exec_poll(&fx->e);
-	responder_exec_poll(&fx->e);
-	assert_int_equal(fx->qp->closed, 0);
+	assert_int_equal(fx->qp->closed, 1u << WAKE_EE);
+	fx->qp->qpn = FX_QPN;
+	fx->qp->state = QP_RTS;
 	while (channel_take(out, &m, 1))
 		rte_pktmbuf_free(m);
 	fx_poll(2);
-	fx_assert_no_frame();
-	assert_int_equal(fx->qp->closed, 1u << WAKE_EE);
+	assert_int_equal(fx->frame_count, 1);
+	fx_assert_counter(drop_qp_state, 1);
 }
 
 TEST(qp_closed__inside_the_list)

@@ -49,7 +49,7 @@ struct mq_cursor {
 struct qp_link {
 	uint32_t next;	      /* QP index */
 	uint32_t before : 24; /* QP index; undefined for the first one */
-	uint32_t listed : 8;  /* 1 while it is in the list */
+	uint32_t listed : 8;  /* not 0 while it is in a list; 1, unless its module says which */
 };
 _Static_assert(sizeof(struct qp_link) == 8 && QPN_INDEX_BITS_MAX <= 24, "lists cost 8 bytes each");
 
@@ -97,7 +97,6 @@ _Static_assert(sizeof(struct answer) == 64, "whole answers fit a cache line");
 enum ee_flushed {
 	EE_NOT_FLUSHED,
 	EE_FLUSHED, /* with an SRQ, in ERR: its descriptors were dropped, EQE_LAST_WQE was raised */
-	EE_LEAVING, /* being destroyed; ee.answers_put: answers put into EE_RESPG by then */
 };
 
 /* The path of a QP's packets. */
@@ -112,7 +111,7 @@ struct qp {
 	uint32_t qpn;	  /* 0: this context is free */
 	uint8_t state;	  /* enum qp_state; atomic; writers: see above */
 	uint8_t service;  /* enum qp_service */
-	uint8_t epoch;	  /* bumped whenever the QP leaves RST and when it is freed */
+	uint8_t epoch;	  /* bumped whenever the QP enters or leaves RST and when it is freed */
 	uint8_t mtu_code; /* 1..5 */
 	uint16_t mtu_bytes;
 	uint16_t pkey;
@@ -273,7 +272,6 @@ struct qp {
 		uint8_t reads_issued; /* READs passed to RespPktGen, free running; respg.reads_done */
 		uint8_t credits_granted; /* the last AETH granted credit for another message */
 		uint32_t received_bytes; /* of the message in progress */
-		uint32_t answers_put;	 /* when leaving: mbufs put into EE_RESPG */
 		uint32_t psn_laps;	 /* how often expected_psn has wrapped */
 		/* WriteAddrTable */
 		uint64_t write_va;

@@ -68,8 +68,8 @@ struct request {
 	uint16_t data_first; /* first data unit in the data room, bytes from its start; inline:
 				first byte of data */
 	uint8_t data_units;  /* data units; 0 when inline */
-	uint8_t epoch; /* of the QP when the doorbell was taken: it changes when the QP leaves RST
-			  and when it is freed, so stale requests are known */
+	uint8_t epoch;	     /* of the QP when the doorbell was taken: it changes when the QP enters
+			  or leaves RST and when it is freed, so stale requests are known */
 	uint64_t raddr;
 	uint64_t swap_add;
 	uint64_t compare;

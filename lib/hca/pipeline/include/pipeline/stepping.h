@@ -13,7 +13,8 @@
  * lcores notice nothing.
  *
  * While a queue pair leaves, modules that hold something of it run even if they stand, with empty
- * channels: whoever waits for them is the control thread.
+ * channels. They release it at once, whatever room there is behind them: whoever waits for them is
+ * the control thread.
  */
 #include <stdbool.h>
 #include "pipeline/engine.h"
