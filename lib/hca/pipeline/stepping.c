@@ -132,12 +132,18 @@ static uint64_t put_in_all(const struct engine *e, enum module_id id)
 	return n;
 }
 
+/* If so, what was put into it can be read. */
+static bool is_filled(const struct rte_ring *r)
+{
+	return ring_put_count(r) != r->cons.tail;
+}
+
 /* A channel to the module with something in it; those that come later in the table have their turn
  * when these are empty. CHANNEL_COUNT: all are empty. */
 static enum channel_id first_filled(const struct engine *e, enum module_id id)
 {
 	for (unsigned i = 0; i < CHANNEL_COUNT; i++)
-		if (channel_infos[i].consumer == id && !ring_empty(e->channel[i].ring))
+		if (channel_infos[i].consumer == id && is_filled(e->channel[i].ring))
 			return i;
 	return CHANNEL_COUNT;
 }
