@@ -255,12 +255,17 @@ static unsigned stand(struct engine *e, enum module_id id, unsigned (*poll)(stru
 	return n;
 }
 
-static unsigned run_timed(struct engine *e, enum module_id id, unsigned (*poll)(struct engine *e))
+unsigned module_run_measured(struct engine *e, enum module_id id,
+			     unsigned (*poll)(struct engine *e))
 {
 	struct module_run *r = &e->run[id];
-	uint64_t before = rte_rdtsc(), cycles;
-	unsigned n = poll(e);
+	uint64_t before, cycles;
+	unsigned n;
 
+	if (!(__atomic_load_n(&e->watched, __ATOMIC_RELAXED) & WATCH_TIMED))
+		return poll(e);
+	before = rte_rdtsc();
+	n = poll(e);
 	cycles = rte_rdtsc() - before;
 	__atomic_store_n(&r->polls, r->polls + 1, __ATOMIC_RELAXED);
 	if (!n) {
@@ -282,7 +287,5 @@ unsigned module_run_watched(struct engine *e, enum module_id id, unsigned (*poll
 	trace = __atomic_load_n(&e->stepping->trace, __ATOMIC_ACQUIRE);
 	if (trace)
 		return trace_run(e, trace, id, poll);
-	if (__atomic_load_n(&e->watched, __ATOMIC_RELAXED) & WATCH_TIMED)
-		return run_timed(e, id, poll);
-	return poll(e);
+	return module_run_measured(e, id, poll);
 }

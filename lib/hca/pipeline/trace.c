@@ -171,7 +171,7 @@ unsigned trace_run(struct engine *e, struct trace *t, enum module_id id,
 	for (unsigned i = 0; i < CHANNEL_COUNT; i++)
 		put[i] = ring_put_count(e->channel[i].ring);
 	begin = rte_rdtsc();
-	n = poll(e);
+	n = module_run_measured(e, id, poll);
 	cycles = rte_rdtsc() - begin;
 	for (unsigned i = 0; i < there; i++)
 		if (ring_taken_to(e->channel[c[i].record.channel].ring, c[i].index + 1))

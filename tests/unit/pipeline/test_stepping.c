@@ -114,7 +114,10 @@ TEST(trace__what_a_module_takes)
 	fx_put(CHANNEL_WP_DP, fx_request(0, USER_RDMA_READ, 8, 0));
 	put_elements();
 	fx_fill(CHANNEL_DP_RTC, 3);
+	engine_watch(fx->e, WATCH_TIMED, true); /* at the same time */
 	assert_int_equal(doorbell_wqe_poll(fx->e), 3);
+	engine_watch(fx->e, WATCH_TIMED, false);
+	assert_int_equal(fx->e->run[MODULE_DP].elements, 3);
 	s = &fx->e->stepping->trace->stage[STAGE_DOORBELL_WQE];
 	assert_int_equal(s->count, 2);
 	for (unsigned i = 0; i < s->count; i++) {

@@ -77,5 +77,8 @@ bool stepping_done(const struct engine *e, struct step_report *report);
  * stage. Returns how many elements it handled. */
 unsigned module_run_watched(struct engine *e, enum module_id id,
 			    unsigned (*poll)(struct engine *e));
+/* Polls it, and measures that if anybody wants it measured (WATCH_TIMED). As above. */
+unsigned module_run_measured(struct engine *e, enum module_id id,
+			     unsigned (*poll)(struct engine *e));
 
 #endif

@@ -8,7 +8,8 @@
  * nothing of it: module_run.h comes here only while engine.watched is not 0.
  *
  * What arrives from outside, doorbells and frames, is seen when DoorbellProcessing and HeaderParser
- * have put it into their channels.
+ * have put it into their channels. A frame that arrives at another engine is not: that one's
+ * HeaderParser puts it into the channel of this one. It is seen from the next module on.
  */
 #include "host-abi/trace_record.h"
 #include "pipeline/engine.h"
