@@ -4,8 +4,9 @@
 /*
  * Stops modules of an engine and lets them take one element at a time (`softhca pause`, `step`),
  * for whoever wants to watch. A module that stands is not polled: the channels before it fill, and
- * stall those before them as they do when it is slow. Nothing is lost, and the data path pays
- * nothing: module_run.h comes here only while engine.watched is not 0.
+ * stall those before them as they do when it is slow, up to where frames come in: what finds no
+ * room there is lost, as ever. The data path pays nothing: module_run.h comes here only while
+ * engine.watched is not 0.
  *
  * The lcore of the stage carries a step out. It gives the module a channel of one place instead of
  * its own (channel.in), with the first element of that in it, and takes the element off its own
