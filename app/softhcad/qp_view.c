@@ -113,6 +113,15 @@ UNGUARDED static void put_modules(json_t *to, const struct qp *it, uint64_t now_
 	put_due(to, "rnr_due_ms", it, TIMER_RNR, now_ns);
 }
 
+/* As the modules count it: without the time for which it stood (stepping.h). Of the last round of an
+ * lcore, which may be asleep, only while it stands. */
+static uint64_t now_of(const struct device *v, const struct engine *e)
+{
+	if (engine_time_stands(e))
+		return engine_now(e);
+	return clock_now_ns(&v->lcores->clock) - __atomic_load_n(&e->stood_ns, __ATOMIC_RELAXED);
+}
+
 int qp_put(const struct device *v, uint32_t qpn, json_t *to)
 {
 	const struct qp_table *t = &v->hca->qps;
@@ -127,6 +136,6 @@ int qp_put(const struct device *v, uint32_t qpn, json_t *to)
 	QP_ATTRIBUTES_VIEW(PUT)
 	if (it->srq)
 		put_srq(to, it->srq);
-	put_modules(to, it, clock_now_ns(&v->lcores->clock));
+	put_modules(to, it, now_of(v, &v->hca->engines[it->engine]));
 	return 0;
 }

@@ -24,6 +24,12 @@ traffic() {
 	start traffic timeout 120 "$PERF" write_bw --verify -s 20000 -n 64 --pair left,right
 	traffic=$started
 }
+# endless PAIR: the same, until it ends().
+endless() {
+	start traffic "$PERF" write_bw -s 64 -D 100 --pair "$1"
+	traffic=$started
+}
+ends() { kill "$traffic" && wait_for 10 not_running "$traffic"; }
 over() { wait_for 60 not_running "$traffic" && wait "$traffic"; }
 
 # Each module, and each stage, for longer than timers wait.
@@ -38,6 +44,15 @@ for what in left.dbp left.ws left.wp left.dp left.rtc left.rpg left.txa right.hp
 	check "$what lost nothing" over
 done
 check 'no packet was sent twice' test "$(counter left retransmitted_packets)" = 0
+# Times are those of the modules, which have stood for seconds.
+endless left,right
+progress() {
+	local qpn
+	qpn=$("$TOOL" --hca left qp | awk '$2 == "RC" && $3 == "RTS" && $6 { print $1 }')
+	"$TOOL" --json --hca left qp "$qpn" | grep -qE '"progress_ms_ago":[0-9]{1,3}[,}]'
+}
+check 'a queue pair is seen to go on' wait_for 10 progress
+ends
 
 # One element at a time.
 "$TOOL" pause right.ee --keep >/dev/null

@@ -166,6 +166,12 @@ static inline uint64_t engine_now(const struct engine *e)
 	return __atomic_load_n(&e->now_ns, __ATOMIC_RELAXED);
 }
 
+/* Does its time stand (stepping.h)? The same. */
+static inline bool engine_time_stands(const struct engine *e)
+{
+	return __atomic_load_n(&e->watched, __ATOMIC_RELAXED) & WATCH_TIME_STANDS;
+}
+
 /* The most that a module takes from outside in a poll, at most BURST. */
 static inline unsigned source_burst(const struct engine *e)
 {
