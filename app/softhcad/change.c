@@ -52,6 +52,7 @@ static int apply(struct daemon *d)
 		    strerror(-ret));
 		failed = ret;
 	}
+	control_debug_changed(d->control);
 	return failed;
 }
 

@@ -108,6 +108,21 @@ wait_for 10 grep -q Ctrl-C "$SCRATCH/held.log"
 "$TOOL" resume rtc >/dev/null
 check 'or somebody resumes it' wait_for 10 not_running "$held"
 check 'which it says' grep -q 'somebody else' "$SCRATCH/held.log"
+"$TOOL" pause left.ee --keep >/dev/null
+# While left stands, so does the time of right, as long as its debug is on.
+"$TOOL" set right.debug off >/dev/null
+"$TOOL" set right.debug on >/dev/null
+endless right,left
+timeouts() { [ "$(counter right loss_timeouts)" -gt "$1" ]; }
+sleep 0.5
+check 'no timer expires' test "$(counter right loss_timeouts)" = 0
+"$TOOL" set right.debug off >/dev/null
+check 'where debug goes off they do' wait_for 10 timeouts 0
+"$TOOL" set left.debug off >/dev/null
+not_paused() { ! says 'is paused' "$TOOL" fifos; }
+check 'and what stands runs again' not_paused
+ends
+
 "$TOOL" set debug off >/dev/null
 check 'where debug is off nothing stands' refused 'debug of every HCA is off' "$TOOL" pause ee
 "$TOOL" set left.debug on >/dev/null

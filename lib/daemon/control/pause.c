@@ -128,19 +128,27 @@ static void start_time(const struct device *d)
 		engine_start_time(e);
 }
 
-/* The data path does as the devices say when this returns. Time stops first and starts last, when
- * every lcore has noted for how long it stood. */
-static void apply(struct control *c)
+static bool any_stands(struct control *c)
 {
 	bool any = false;
 
 	for (struct device *d = c->devices; d < devices_end(c); d++)
 		any |= d->standing != 0;
+	return any;
+}
+
+/* The data path does as the devices say when this returns. Time stops first and starts last, when
+ * every lcore has noted for how long it stood. */
+static void apply(struct control *c)
+{
+	const bool any = any_stands(c);
+
 	for (struct device *d = c->devices; d < devices_end(c); d++)
 		tell_engines(d, any && may_stop(d));
 	ceu_quiesce(c->devices[0].config.ceu);
-	for (struct device *d = c->devices; d < devices_end(c) && !any; d++)
-		start_time(d);
+	for (struct device *d = c->devices; d < devices_end(c); d++)
+		if (!any || !may_stop(d))
+			start_time(d);
 }
 
 /* Those of the modules that stand because of that client; NULL: because somebody wanted them kept. */
@@ -160,6 +168,23 @@ static void hold(struct device *d, uint32_t modules, struct client *holder)
 	for (unsigned int i = 0; i < MODULE_COUNT; i++)
 		if (modules & 1u << i)
 			d->holder[i] = holder;
+}
+
+/* Ends the connections that have nothing more to wait for, except that of whoever asked; NULL:
+ * nobody did. */
+static void end_holders(struct control *c, const struct client *asking)
+{
+	for (struct client *client = c->clients; client; client = client->next) {
+		uint32_t held = 0;
+
+		if (!client->holds)
+			continue;
+		for (struct device *d = c->devices; d < devices_end(c); d++)
+			held |= held_by(d, client);
+		client->holds = held;
+		if (!held && client != asking)
+			client_lost(client);
+	}
 }
 
 int run_pause(struct call *call)
@@ -197,22 +222,6 @@ int run_pause(struct call *call)
 	return 0;
 }
 
-/* Ends the connections that have nothing more to wait for, except that of whoever asked. */
-static void end_holders(struct control *c, const struct client *asking)
-{
-	for (struct client *client = c->clients; client; client = client->next) {
-		uint32_t held = 0;
-
-		if (!client->holds)
-			continue;
-		for (struct device *d = c->devices; d < devices_end(c); d++)
-			held |= held_by(d, client);
-		client->holds = held;
-		if (!held && client != asking)
-			client_lost(client);
-	}
-}
-
 int run_resume(struct call *call)
 {
 	const struct control_pause *in = call->body;
@@ -239,6 +248,20 @@ int run_resume(struct call *call)
 	apply(c);
 	end_holders(c, client);
 	return 0;
+}
+
+void control_debug_changed(struct control *c)
+{
+	if (!any_stands(c))
+		return;
+	for (struct device *d = c->devices; d < devices_end(c); d++) {
+		if (!d->standing || may_stop(d))
+			continue;
+		d->standing = 0;
+		LOG(NOTICE, "%s runs again: its setting debug is off", d->config.name);
+	}
+	apply(c);
+	end_holders(c, NULL);
 }
 
 void pause_leave(struct client *client)

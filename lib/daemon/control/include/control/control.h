@@ -148,6 +148,10 @@ void control_port_changed(struct control *c, unsigned int device, bool up);
 /* The same of its GIDs (control_port_ops.gid). */
 void control_gids_changed(struct control *c, unsigned int device);
 
+/* Whether modules of some devices may be paused (control_port_ops.may_stop) may have changed: those that
+ * may not run again, and time stands for the others only, if any module still does. */
+void control_debug_changed(struct control *c);
+
 /* What `softhca clients` shows; the caller's copy. */
 struct control_client_info {
 	uint32_t id; /* counts connections, from 1 */
