@@ -13,6 +13,7 @@
 #include "ask.h"
 #include "commands.h"
 #include "pipeline/topology.h"
+#include "target.h"
 #include "view.h"
 
 static volatile sig_atomic_t told_to_end;
@@ -64,25 +65,53 @@ static int request(enum control_type type, const struct request *r, struct contr
 		return code;
 	*daemon = ask_connect(r->socket);
 	if (*daemon < 0)
-		return failed("no daemon answers", strerror(-*daemon));
+		return target_missing(r, *daemon);
 	return send_request(*daemon, type, in);
 }
 
-/* Until it is told to end, or somebody else has resumed the modules. */
-static void wait_here(int daemon)
+/* Does it answer anything at all? It may still accept connections while it ends. */
+static bool daemon_lives(const char *socket)
+{
+	const struct control_view nothing = {.version = CONTROL_VERSION};
+	int daemon = ask_connect(socket), ret;
+	char text[64];
+
+	if (daemon < 0)
+		return false;
+	ret = ask_text(daemon, CONTROL_VIEW, &nothing, sizeof(nothing), text, sizeof(text));
+	close(daemon);
+	return ret != -ENOTCONN;
+}
+
+static const char *why_ended(const char *socket)
+{
+	return daemon_lives(socket)
+		       ? "somebody else has resumed it, or keeps it paused, or debug is off"
+		       : "the daemon has gone";
+}
+
+/* Until it is told to end, or has nothing more to hold. Signals come while it waits, so that none is
+ * missed. */
+static void wait_here(int daemon, const char *socket)
 {
 	const struct sigaction end = {.sa_handler = on_signal};
 	struct pollfd fd = {.fd = daemon, .events = POLLIN};
+	sigset_t none, those;
 
+	sigemptyset(&none);
+	sigemptyset(&those);
+	sigaddset(&those, SIGINT);
+	sigaddset(&those, SIGTERM);
+	sigaddset(&those, SIGHUP);
+	sigprocmask(SIG_BLOCK, &those, NULL);
 	sigaction(SIGINT, &end, NULL);
 	sigaction(SIGTERM, &end, NULL);
 	sigaction(SIGHUP, &end, NULL);
 	fputs("until this command ends (Ctrl-C), or 'softhca resume'\n", stderr);
 	fflush(stdout);
-	while (!told_to_end && poll(&fd, 1, -1) <= 0)
+	while (!told_to_end && ppoll(&fd, 1, NULL, &none) <= 0)
 		;
-	fputs(told_to_end ? "softhca: resumed\n" : "softhca: somebody else has resumed it\n",
-	      stderr);
+	fprintf(stderr, "softhca: %s\n", poll(&fd, 1, 0) > 0 ? why_ended(socket) : "resumed");
 }
 
 int view_pause(struct connection *unused, const struct request *r)
@@ -97,7 +126,7 @@ int view_pause(struct connection *unused, const struct request *r)
 	}
 	code = request(CONTROL_PAUSE, r, &in, &daemon);
 	if (!code && !r->keep)
-		wait_here(daemon);
+		wait_here(daemon, r->socket);
 	if (daemon >= 0)
 		close(daemon);
 	return code;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "ask.h"
 #include "pipeline/topology.h"
+#include "target.h"
 #include "view.h"
 #include "wire/opcode.h"
 
@@ -274,7 +275,7 @@ static int begin(struct followed *t, const struct request *r)
 		return failed(hca, refusal_text(-ENOENT));
 	t->daemon = ask_connect(r->socket);
 	if (t->daemon < 0)
-		return failed("no daemon answers", strerror(-t->daemon));
+		return target_missing(r, t->daemon);
 	ret = ask(t->daemon, CONTROL_TRACE, &in, sizeof(in), &t->begun, sizeof(t->begun), -1, NULL);
 	return ret ? failed(r->object, refusal_text(ret)) : EXIT_CODE_OK;
 }

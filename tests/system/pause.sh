@@ -108,7 +108,18 @@ wait_for 10 grep -q Ctrl-C "$SCRATCH/held.log"
 "$TOOL" resume rtc >/dev/null
 check 'or somebody resumes it' wait_for 10 not_running "$held"
 check 'which it says' grep -q 'somebody else' "$SCRATCH/held.log"
+start held "$TOOL" pause left.ee
+held=$started
+wait_for 10 grep -q Ctrl-C "$SCRATCH/held.log"
 "$TOOL" pause left.ee --keep >/dev/null
+check 'or keeps it' wait_for 10 not_running "$held"
+check 'as it is' says 'ee is paused' "$TOOL" --hca left fifos
+start held "$TOOL" pause right.rtc
+held=$started
+wait_for 10 grep -q Ctrl-C "$SCRATCH/held.log"
+kill -INT "$held"
+check 'a signal ends it' wait_for 10 grep -q '^softhca: resumed' "$SCRATCH/held.log"
+
 # While left stands, so does the time of right, as long as its debug is on.
 "$TOOL" set right.debug off >/dev/null
 "$TOOL" set right.debug on >/dev/null
@@ -122,6 +133,8 @@ check 'where debug goes off they do' wait_for 10 timeouts 0
 not_paused() { ! says 'is paused' "$TOOL" fifos; }
 check 'and what stands runs again' not_paused
 ends
+start held "$TOOL" --socket "$SCRATCH/nowhere.sock" pause ee
+check 'no daemon is none' wait_for 10 grep -q 'no daemon answers at' "$SCRATCH/held.log"
 
 "$TOOL" set debug off >/dev/null
 check 'where debug is off nothing stands' refused 'debug of every HCA is off' "$TOOL" pause ee
@@ -145,5 +158,9 @@ fi
 
 "$TOOL" pause left.ee --keep >/dev/null 2>&1
 traffic
+start held "$TOOL" pause left.rtc
+held=$started
+wait_for 10 grep -q Ctrl-C "$SCRATCH/held.log"
 check 'the daemon ends cleanly, paused or not' stop "$daemon"
+check 'which is not taken for a resume' wait_for 10 grep -q 'the daemon has gone' "$SCRATCH/held.log"
 finish

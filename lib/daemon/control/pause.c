@@ -219,6 +219,7 @@ int run_pause(struct call *call)
 	if (!out->text[0])
 		return refuse(out, -EBUSY, "%s is paused already", in->name);
 	apply(c);
+	end_holders(c, client); /* what was theirs is kept now */
 	return 0;
 }
 

@@ -67,6 +67,20 @@ TEST_STATE(pause__is_kept_or_resumed_by_others, start_debug, stop, NULL)
 	close(fd);
 }
 
+TEST_STATE(pause__is_taken_over, start_debug, stop, NULL)
+{
+	struct control_pause keep = ee;
+	int fd = raw_connect(f.path), other = raw_connect(f.path);
+
+	keep.keep = 1;
+	assert_int_equal(ask_for(fd, CONTROL_PAUSE, &ee), 0);
+	assert_int_equal(ask_for(other, CONTROL_PAUSE, &keep), 0);
+	assert_true(fixture_wait_clients(&f, 1)); /* the first one waits for nothing any more */
+	assert_true(stands(MODULE_EE));
+	close(fd);
+	close(other);
+}
+
 TEST_STATE(pause__refused, start_debug, stop, NULL)
 {
 	static const struct {
