@@ -32,12 +32,12 @@ endless() {
 ends() { kill "$traffic" && wait_for 10 not_running "$traffic"; }
 over() { wait_for 60 not_running "$traffic" && wait "$traffic"; }
 
-# Each module, and each stage, for longer than timers wait.
+# Each module, and a stage at both ends, for longer than timers wait.
 for what in left.dbp left.ws left.wp left.dp left.rtc left.rpg left.txa right.hp right.ee right.respg \
-	left.hp left.rrc left.tc doorbell_wqe segmentation header_parse requester_recv responder_exec; do
+	left.hp left.rrc left.tc segmentation; do
 	check "$what is paused" says "${what#*.}|[a-z]+ paused" "$TOOL" pause "$what" --keep
 	traffic
-	sleep 0.8
+	sleep 0.4
 	[ "$what" = left.tc ] || check "$what holds all up" kill -0 "$traffic"
 	check "$what steps" says 'took|put|served|nothing' "$TOOL" step "$what" 3
 	check "$what is resumed" says 'resumed' "$TOOL" resume
