@@ -32,6 +32,7 @@ static void add_cell(struct table *t, const json_t *object, const struct column 
 
 	switch (c->unit) {
 	case UNIT_TEXT:
+	case UNIT_SECRET_TEXT:
 		table_add(t, "%s", text_of(object, c->key));
 		break;
 	case UNIT_ID:
@@ -43,6 +44,9 @@ static void add_cell(struct table *t, const json_t *object, const struct column 
 	case UNIT_SECONDS:
 	case UNIT_MS:
 		table_add(t, "%llu", value);
+		break;
+	case UNIT_SECRET:
+		table_add(t, json_object_get(object, c->key) ? "%lld" : "-", value);
 		break;
 	case UNIT_MEMORY:
 		table_add(t, "%.1f", value / 1048576.0);

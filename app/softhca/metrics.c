@@ -129,6 +129,8 @@ static struct base_unit base_unit_of(enum unit unit)
 		return (struct base_unit){true, false, "_permille", "_ratio", 0.001};
 	case UNIT_TEXT:
 	case UNIT_ID:
+	case UNIT_SECRET:
+	case UNIT_SECRET_TEXT:
 	case UNIT_NODE:
 	case UNIT_DISTANCE:
 		break;

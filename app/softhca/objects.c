@@ -63,6 +63,22 @@ static void print_value(struct table *t, const char *key, const json_t *value)
 		table_add(t, "%lld", json_integer_value(value));
 }
 
+/* What we may not see of it. */
+static void add_secrets(struct table *t, const json_t *answer)
+{
+	static const struct column all[] = {QP_VIEW(COLUMN) QP_ATTRIBUTES_VIEW(
+		COLUMN) QP_REQUESTER_VIEW(COLUMN) QP_RESPONDER_VIEW(COLUMN)};
+
+	for (unsigned i = 0; i < COUNT_OF(all); i++) {
+		if ((all[i].unit != UNIT_SECRET && all[i].unit != UNIT_SECRET_TEXT) ||
+		    json_object_get(answer, all[i].key) ||
+		    json_object_get(json_object_get(answer, "qp"), all[i].key))
+			continue;
+		table_add(t, "%s", all[i].key);
+		table_add(t, "-");
+	}
+}
+
 /* Prints all fields of one QP. */
 static void print_one_qp(json_t *answer)
 {
@@ -80,6 +96,7 @@ static void print_one_qp(json_t *answer)
 		if (!json_is_object(value))
 			print_value(&t, key, value);
 	}
+	add_secrets(&t, answer);
 	table_end(&t, stdout, "  ");
 }
 

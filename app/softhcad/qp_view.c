@@ -2,13 +2,14 @@
 /*
  * Queue pairs: a list of those in use, and everything about one, down to each
  * module's state, so that one can see from outside what a stuck queue pair waits for. Values may be
- * slightly stale, and not of one moment. Under the daemon's lock, which keeps
- * the context and the client's memory mapped. Changes nothing.
+ * slightly stale, and not of one moment. Of others' queue pairs, users are not shown what it takes to forge
+ * packets of the connection: another local program sends from the same address, so that the peer could
+ * not tell. Under the daemon's lock, which keeps the context and the client's memory mapped. Changes
+ * nothing.
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include "device.h"
-#include "lcores.h"
+#include "daemon.h"
 #include "pipeline/message.h"
 #include "qp_view.h"
 #include "requester/requester.h"
@@ -22,6 +23,21 @@ enum { QPS_LISTED_MAX = 48 };
 #define UNGUARDED __attribute__((no_sanitize("thread")))
 /* A field that an lcore may write concurrently; read once. */
 #define NOW(field) (*(const volatile __typeof__(field) *)&(field))
+
+/* Of these, whoever is asking is shown those of his own queue pairs; `all` says whether this is one. */
+#define PUT_SECRET(to, key, value)                                                                 \
+	if (all)                                                                                   \
+		dict_u64(to, key, value);
+#define PUT_SECRET_TEXT(to, key, value)                                                            \
+	if (all)                                                                                   \
+		dict_string(to, key, value);
+
+static bool sees_all(const struct daemon *d, const struct device *v,
+		     const struct control_viewer *who, const struct qp *q)
+{
+	return !who || who->may_change ||
+	       control_client_is_of(d->control, v - d->devices, q->client, who->uid);
+}
 
 /* ---- the list ---- */
 
@@ -51,10 +67,19 @@ static const struct qp *next_qp(const struct qp_table *t, struct residence *page
 	return NULL;
 }
 
-UNGUARDED static json_t *qp_of(const struct qp *it);
-VIEW_OF(qp_of, qp, QP_VIEW)
+/* NULL: no memory. */
+UNGUARDED static json_t *qp_of(const struct qp *it, bool all)
+{
+	json_t *to = dict_new();
 
-void qps_put(const struct device *v, uint32_t from, json_t *to)
+	if (to) {
+		QP_VIEW(PUT)
+	}
+	return to;
+}
+
+void qps_put(const struct daemon *d, const struct device *v, const struct control_viewer *who,
+	     uint32_t from, json_t *to)
 {
 	const struct qp_table *t = &v->hca->qps;
 	json_t *qps = dict_new();
@@ -71,7 +96,7 @@ void qps_put(const struct device *v, uint32_t from, json_t *to)
 		if (listed == QPS_LISTED_MAX && !next)
 			next = q->index;
 		if (listed < QPS_LISTED_MAX) {
-			dict_put_numbered(qps, qp_number(q), qp_of(q));
+			dict_put_numbered(qps, qp_number(q), qp_of(q, sees_all(d, v, who, q)));
 			listed++;
 		}
 	}
@@ -105,7 +130,7 @@ UNGUARDED static void put_due(json_t *to, const char *key, const struct qp *q, e
 		dict_int(to, key, (int)((int64_t)(at_ns - now_ns) / 1000000));
 }
 
-UNGUARDED static void put_modules(json_t *to, const struct qp *it, uint64_t now_ns)
+UNGUARDED static void put_modules(json_t *to, const struct qp *it, uint64_t now_ns, bool all)
 {
 	QP_REQUESTER_VIEW(PUT)
 	QP_RESPONDER_VIEW(PUT)
@@ -122,20 +147,23 @@ static uint64_t now_of(const struct device *v, const struct engine *e)
 	return clock_now_ns(&v->lcores->clock) - __atomic_load_n(&e->stood_ns, __ATOMIC_RELAXED);
 }
 
-int qp_put(const struct device *v, uint32_t qpn, json_t *to)
+int qp_put(const struct daemon *d, const struct device *v, const struct control_viewer *who,
+	   uint32_t qpn, json_t *to)
 {
 	const struct qp_table *t = &v->hca->qps;
 	struct residence pages;
 	const struct qp *it;
+	bool all;
 
 	residence_init(&pages, t->qps, t->count * sizeof(*t->qps));
 	it = next_qp(t, &pages, qpn & t->mask);
 	if (!it || qp_number(it) != qpn)
 		return -ENOENT;
-	dict_put(to, "qp", qp_of(it));
+	all = sees_all(d, v, who, it);
+	dict_put(to, "qp", qp_of(it, all));
 	QP_ATTRIBUTES_VIEW(PUT)
 	if (it->srq)
 		put_srq(to, it->srq);
-	put_modules(to, it, now_of(v, &v->hca->engines[it->engine]));
+	put_modules(to, it, now_of(v, &v->hca->engines[it->engine]), all);
 	return 0;
 }

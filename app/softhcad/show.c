@@ -55,21 +55,24 @@ static const struct engine *find_engine(struct daemon *d, const char *params)
 	return v && engine < v->section->engines ? &v->hca->engines[engine] : NULL;
 }
 
-/* ---- views: 0, or -errno with anything in `to` ---- */
+/* ---- views for `who` (show.h): 0, or -errno with anything in `to` ---- */
 
-static int show_status(struct daemon *d, const char *params, json_t *to)
+static int show_status(struct daemon *d, const struct control_viewer *who, const char *params,
+		       json_t *to)
 {
 	status_put(d, to);
 	return 0;
 }
 
-static int show_clients(struct daemon *d, const char *params, json_t *to)
+static int show_clients(struct daemon *d, const struct control_viewer *who, const char *params,
+			json_t *to)
 {
 	clients_put(d, number(params, 0), to);
 	return 0;
 }
 
-static int show_qp(struct daemon *d, const char *params, json_t *to)
+static int show_qp(struct daemon *d, const struct control_viewer *who, const char *params,
+		   json_t *to)
 {
 	struct device *v = find_device(d, params);
 	const uint32_t qpn = number(params, 1);
@@ -78,12 +81,13 @@ static int show_qp(struct daemon *d, const char *params, json_t *to)
 		return -ENODEV;
 	dict_string(to, "hca", v->section->name);
 	if (qpn)
-		return qp_put(v, qpn, to);
-	qps_put(v, number(params, 2), to);
+		return qp_put(d, v, who, qpn, to);
+	qps_put(d, v, who, number(params, 2), to);
 	return 0;
 }
 
-static int show_fifos(struct daemon *d, const char *params, json_t *to)
+static int show_fifos(struct daemon *d, const struct control_viewer *who, const char *params,
+		      json_t *to)
 {
 	const struct engine *e = find_engine(d, params);
 
@@ -95,7 +99,8 @@ static int show_fifos(struct daemon *d, const char *params, json_t *to)
 }
 
 /* Starts measuring; the next query, if it comes soon, shows what has happened since. */
-static int show_runtime(struct daemon *d, const char *params, json_t *to)
+static int show_runtime(struct daemon *d, const struct control_viewer *who, const char *params,
+			json_t *to)
 {
 	const struct engine *e = find_engine(d, params);
 
@@ -107,7 +112,8 @@ static int show_runtime(struct daemon *d, const char *params, json_t *to)
 	return 0;
 }
 
-static int show_counters(struct daemon *d, const char *params, json_t *to)
+static int show_counters(struct daemon *d, const struct control_viewer *who, const char *params,
+			 json_t *to)
 {
 	const struct device *v = find_device(d, params);
 	json_t *hca = dict_new(), *port = dict_new();
@@ -122,7 +128,8 @@ static int show_counters(struct daemon *d, const char *params, json_t *to)
 	return v ? 0 : -ENODEV;
 }
 
-static int show_held(struct daemon *d, const char *params, json_t *to)
+static int show_held(struct daemon *d, const struct control_viewer *who, const char *params,
+		     json_t *to)
 {
 	struct device *v = find_device(d, params);
 
@@ -131,18 +138,21 @@ static int show_held(struct daemon *d, const char *params, json_t *to)
 	return v ? 0 : -ENODEV;
 }
 
-static int show_limits(struct daemon *d, const char *params, json_t *to)
+static int show_limits(struct daemon *d, const struct control_viewer *who, const char *params,
+		       json_t *to)
 {
 	limits_put(d, to);
 	return 0;
 }
 
-static int show_cm(struct daemon *d, const char *params, json_t *to)
+static int show_cm(struct daemon *d, const struct control_viewer *who, const char *params,
+		   json_t *to)
 {
 	return cm_put(d, to);
 }
 
-static int show_topology(struct daemon *d, const char *params, json_t *to)
+static int show_topology(struct daemon *d, const struct control_viewer *who, const char *params,
+			 json_t *to)
 {
 	engines_put(to, d->devices, d->device_count);
 	topology_put(to);
@@ -168,11 +178,13 @@ const struct view_info view_infos[] = {
 	VIEWS(INFO){NULL, NULL},
 };
 
-static int (*const show_view[])(struct daemon *, const char *, json_t *) = {
+static int (*const show_view[])(struct daemon *, const struct control_viewer *, const char *,
+				json_t *) = {
 #define FUNCTION(name, help) show_##name,
 	VIEWS(FUNCTION)};
 
-int show(struct daemon *d, const char *name, const char *parameters, json_t **out)
+int show(struct daemon *d, const struct control_viewer *who, const char *name,
+	 const char *parameters, json_t **out)
 {
 	unsigned i = 0;
 	int ret;
@@ -182,18 +194,19 @@ int show(struct daemon *d, const char *name, const char *parameters, json_t **ou
 	if (!view_infos[i].name)
 		return -ENOENT;
 	*out = dict_new();
-	ret = *out ? show_view[i](d, parameters ? parameters : "", *out) : -ENOMEM;
+	ret = *out ? show_view[i](d, who, parameters ? parameters : "", *out) : -ENOMEM;
 	if (ret)
 		json_decref(*out);
 	return ret;
 }
 
-int show_text(void *ctx, const char *name, const char *parameters, char *text, unsigned room)
+int show_text(void *ctx, const struct control_viewer *who, const char *name, const char *parameters,
+	      char *text, unsigned room)
 {
 	char key[NAME_BYTES];
 	json_t *view, *whole;
 	size_t bytes;
-	int ret = show(ctx, name, parameters, &view);
+	int ret = show(ctx, who, name, parameters, &view);
 
 	if (ret)
 		return ret;

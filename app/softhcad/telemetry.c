@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The daemon's views (show.h) as commands of DPDK's telemetry, for its own tools. Runs in telemetry's
- * threads, under the daemon's lock. The data path's counters may be slightly stale.
+ * The daemon's views (show.h) as commands of DPDK's telemetry, for its own tools; everything, as only the
+ * daemon's user gets into the folder of its socket. Runs in telemetry's threads, under the daemon's lock. The data path's counters may be slightly stale.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -94,7 +94,7 @@ static int show_locked(const char *name, const char *parameters, json_t **out)
 		pthread_mutex_lock(&served_lock);
 		if (served) {
 			pthread_mutex_lock(&served->lock);
-			ret = show(served, name, parameters, out);
+			ret = show(served, NULL, name, parameters, out);
 			pthread_mutex_unlock(&served->lock);
 		} else {
 			ret = -ENODEV;

@@ -144,6 +144,23 @@ if [ "$(id -u)" -eq 0 ]; then
 	done
 	check 'whoever looks' look_ 65533 clients
 	check 'does not see himself' grep -qx '2 clients' "$SCRATCH/set.log"
+	# With the PSNs of his own queue pairs; root's are those of the connection manager.
+	cp "$PERF" "$BUILD/lib/host/client/libsofthca.so.0" "$SCRATCH"
+	start his setpriv --reuid 65533 --regid 65533 --clear-groups env LD_LIBRARY_PATH="$SCRATCH" \
+		"$SCRATCH/softhca-perf" write_bw -D 60 -s 2000 --socket "$SCRATCH/ring.sock" --pair left,right
+	his=$started
+	# psns USER: of how many queue pairs he is shown them.
+	psns() { look_ "$1" --json qp && grep -o next_psn "$SCRATCH/set.log" | wc -l; }
+	sees() { [ "$(psns "$1")" = "$2" ]; }
+	check 'root sees all PSNs' wait_for 10 sees 0 4
+	check 'a user sees those of his own queue pairs' sees 65533 2
+	check 'and nobody else does' sees 65532 0
+	check 'nor whom they talk to' eval '! grep -qE "psn|dest_qpn" "$SCRATCH/set.log"'
+	look_ 65532 qp
+	check 'a dash stands for them' grep -qE 'RTS .* - .* - .* - ' "$SCRATCH/set.log"
+	look_ 65532 qp 1 --hca left
+	check 'also for those of one queue pair' [ "$(grep -cE '_(psn|qpn|ip) +-$' "$SCRATCH/set.log")" = 6 ]
+	kill "$his"
 	why=EPERM check 'not every user' refused as 65533 65533 --clear-groups loss 0.1
 	check 'the attempt is logged' says 'user 65533 may not change settings'
 	check 'and counted' [ "$(counted control_refused)" -gt 0 ]

@@ -567,6 +567,15 @@ void control_gids_changed(struct control *c, unsigned int device)
 	tell_clients(c, device, EQE_GID_CHANGE, 0);
 }
 
+bool control_client_is_of(const struct control *c, unsigned int device, uint32_t index,
+			  uint32_t uid)
+{
+	const struct client *client =
+		index < CLIENTS_MAX ? c->devices[device].clients[index] : NULL;
+
+	return client && client->uid == uid;
+}
+
 unsigned int control_clients(const struct control *c, struct control_client_info *info,
 			     unsigned int n)
 {

@@ -75,12 +75,14 @@ int run_set(struct call *call)
 	return 0;
 }
 
-/* Whoever may connect may look. A client that does not take its replies is disconnected, so that it
+/* Whoever may connect may look; the view decides what he sees of others. A client that does not take its replies is disconnected, so that it
  * holds no more of them than its socket does. */
 int run_view(struct call *call)
 {
 	struct control *c = call->client->control;
 	const struct control_view *in = call->body;
+	const struct control_viewer who = {.uid = call->client->uid,
+					   .may_change = client_may_change(call->client)};
 	int n;
 
 	if (in->version != CONTROL_VERSION)
@@ -91,7 +93,8 @@ int run_view(struct call *call)
 	if (!c->config.view)
 		return -ENOENT;
 	c->asking = call->client;
-	n = c->config.view(c->config.view_ctx, in->name, in->parameters, c->text, sizeof(c->text));
+	n = c->config.view(c->config.view_ctx, &who, in->name, in->parameters, c->text,
+			   sizeof(c->text));
 	c->asking = NULL;
 	if (n < 0)
 		return n;

@@ -271,11 +271,15 @@ static int change_setting(void *ctx, const struct control_changer *who, const ch
 	return strcmp(assignment, "hca0.answer=42") == 0 ? 0 : -EBUSY;
 }
 
-/* Has to be asked twice. */
-static int view(void *ctx, const char *name, const char *parameters, char *text, unsigned int room)
+/* Has to be asked twice. "who": by whom. */
+static int view(void *ctx, const struct control_viewer *who, const char *name,
+		const char *parameters, char *text, unsigned int room)
 {
 	static bool asked;
 
+	if (strcmp(name, "who") == 0)
+		return snprintf(text, room, "%-7u%c", (unsigned int)who->uid,
+				who->may_change ? '+' : '-');
 	if (strcmp(name, "answer") != 0)
 		return -ENOENT;
 	asked = !asked;

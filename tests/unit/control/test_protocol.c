@@ -159,6 +159,24 @@ TEST(views__are_shown_at_any_time)
 	close(fd);
 }
 
+/* The user, and whether he may change the daemon. */
+TEST(views__know_who_asks)
+{
+	char own[16], text[8];
+	int fd = raw_connect(f.path);
+
+	snprintf(own, sizeof(own), "%-7u+", (unsigned int)geteuid());
+	assert_int_equal(look(fd, "who", "", text), 0);
+	assert_memory_equal(text, own, sizeof(text));
+	close(fd);
+	raw_be(1000);
+	fd = raw_connect(f.path);
+	raw_be(0);
+	assert_int_equal(look(fd, "who", "", text), 0);
+	assert_memory_equal(text, "1000   -", sizeof(text));
+	close(fd);
+}
+
 TEST(objects__are_the_clients_own)
 {
 	struct raw a, b;

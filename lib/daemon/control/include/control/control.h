@@ -78,12 +78,18 @@ struct control_settings_ops {
 		      char *text, unsigned int bytes);
 };
 
+/* Who looks at something. */
+struct control_viewer {
+	uint32_t uid;
+	bool may_change; /* may change the daemon, and so see everything */
+};
+
 /*
- * Writes the JSON text of a view (host-abi/control.h), at most `room` bytes. Its length; -EAGAIN: not now,
- * ask again; another -errno for the client. Never blocks.
+ * Writes the JSON text of a view (host-abi/control.h) for *who, at most `room` bytes. Its length; -EAGAIN:
+ * not now, ask again; another -errno for the client. Never blocks.
  */
-typedef int control_view_fn(void *ctx, const char *name, const char *parameters, char *text,
-			    unsigned int room);
+typedef int control_view_fn(void *ctx, const struct control_viewer *who, const char *name,
+			    const char *parameters, char *text, unsigned int room);
 
 struct control_config {
 	const char *socket_path;  /* an old socket file there is replaced unless somebody listens on
@@ -169,6 +175,11 @@ struct control_client_info {
  * the view in which they are to be shown is none of them. */
 unsigned int control_clients(const struct control *c, struct control_client_info *info,
 			     unsigned int n);
+
+/* Is the client with that index at the device (struct qp.client) one of that user's? Under the caller's
+ * lock. */
+bool control_client_is_of(const struct control *c, unsigned int device, uint32_t index,
+			  uint32_t uid);
 
 /*
  * For a connection manager, about queue pair `qpn` of a client of that user. The first: does its
