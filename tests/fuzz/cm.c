@@ -178,7 +178,7 @@ static void forge(struct fuzz_bytes *b)
 {
 	unsigned int to = fuzz_u8(b) & 1, at = fuzz_u8(b) % CM_MAD_BYTES;
 	uint8_t mad[CM_MAD_BYTES], n = fuzz_u8(b);
-	struct cm_path path = {.hop_limit = 64, .gid_index = GID_V4};
+	struct cm_path path = {.hop_limit = 64};
 	size_t size = n & 0x80 ? n : CM_MAD_BYTES;
 
 	memcpy(mad, node[n & 1].last, sizeof(mad));

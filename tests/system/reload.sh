@@ -109,6 +109,14 @@ start goes "$PERF" write_bw -D 60 -s 20000 --socket "$SCRATCH/ring.sock" --pair 
 goes=$started
 sends() { "$TOOL" --socket "$SCRATCH/ring.sock" qp --hca left | grep -c 'RTS.*0x' >/dev/null; }
 wait_for 10 sends
+# A connection of the connection manager, at the address that stays.
+cm_() { "$TOOL" --socket "$SCRATCH/ring.sock" --json cm; }
+start host "$TOOL" --socket "$SCRATCH/ring.sock" run rping -s -a fd77::1 -p 7175
+host=$started
+listens() { cm_ | grep -q 'LISTEN.*\[fd77::1\]:7175'; }
+wait_for 10 listens
+start guest "$TOOL" --socket "$SCRATCH/ring.sock" run rping -c -a fd77::1 -p 7175
+guest=$started
 check 'other addresses' set_ left.address '192.168.77.3/24, fd77::1/64'
 check 'the neighbours are told of the new one' [ "$(counted announced)" = 1 ]
 check 'programs are told' wait_for 10 grep -q 'GID_CHANGE (18), port 1' "$SCRATCH/watch.log"
@@ -122,6 +130,12 @@ start server drop_in rping -s -a 192.168.77.3 -C 10
 meet() { drop_in timeout 10 rping -c -a 192.168.77.3 -C 10; }
 check 'the connection manager knows it' wait_for 10 meet
 perf_() { "$PERF" write_bw -n 10 "$@" --socket "$SCRATCH/ring.sock" >"$SCRATCH/set.log" 2>&1; }
+check 'one address less' set_ left.address fd77::1/64
+kill "$host"
+check 'a connection ends in order, though its GID has another index' wait_for 10 grep -q 'DISCONNECT EVENT' "$SCRATCH/guest.log"
+check 'and from its address' [ "$(cm_ | grep -o '"dropped_path":[1-9]' | wc -l)" = 0 ]
+kill "$guest" 2>/dev/null
+check 'two again' set_ left.address '192.168.77.3/24, fd77::1/64'
 why='HCA left has no GID 9, only 0 to 2' check 'a GID that is not there is named' refused perf_ -x 9 --pair left,right
 why="no HCA 'nosuch'; there are: left right" check 'so is an HCA' refused perf_ --pair left,nosuch
 why='listed twice' check 'not one of another HCA' refused set_ left.address 192.168.77.2/24

@@ -215,6 +215,16 @@ static void died(struct cm_port *p, const char *why)
 
 /* ---- addresses ---- */
 
+/* The present index of our GID, or p->gids: it is none of ours. */
+static unsigned int gid_index(const struct cm_port *p, const uint8_t gid[16])
+{
+	unsigned int i = 0;
+
+	while (i < p->gids && memcmp(p->gid[i], gid, 16) != 0)
+		i++;
+	return i;
+}
+
 /* The path to a datagram's sender, from its IP header. False: not addressed to us. */
 static bool path_back(const struct cm_port *p, const struct softhca_wc *wc, const uint8_t *grh,
 		      struct cm_path *path)
@@ -232,10 +242,7 @@ static bool path_back(const struct cm_port *p, const struct softhca_wc *wc, cons
 		memcpy(path->dgid, grh + 8, 16);
 		memcpy(path->sgid, grh + 24, 16);
 	}
-	for (; path->gid_index < p->gids; path->gid_index++)
-		if (memcmp(p->gid[path->gid_index], path->sgid, 16) == 0)
-			return ip_is_host(path->dgid);
-	return false;
+	return gid_index(p, path->sgid) < p->gids && ip_is_host(path->dgid);
 }
 
 static struct remembered *place_of(struct cm_port *p, const struct softhca_ah_attr *attr)
@@ -252,7 +259,7 @@ static struct remembered *place_of(struct cm_port *p, const struct softhca_ah_at
 static struct softhca_ah *handle_of(struct cm_port *p, const struct cm_path *path,
 				    const uint8_t mac[6])
 {
-	struct softhca_ah_attr attr = {.gid_index = (uint8_t)path->gid_index,
+	struct softhca_ah_attr attr = {.gid_index = (uint8_t)gid_index(p, path->sgid),
 				       .traffic_class = path->traffic_class,
 				       .hop_limit = path->hop_limit,
 				       .flow_label = path->flow_label & 0xfffff};
@@ -330,8 +337,8 @@ static int transmit(struct cm_port *p, const struct cm_path *path, const uint8_t
 
 static bool sendable(const struct cm_port *p, const struct cm_path *path)
 {
-	return path->gid_index < p->gids && ip_is_host(path->dgid) &&
-	       ip_is_v4_mapped(path->dgid) == ip_is_v4_mapped(p->gid[path->gid_index]);
+	return gid_index(p, path->sgid) < p->gids && ip_is_host(path->dgid) &&
+	       ip_is_v4_mapped(path->dgid) == ip_is_v4_mapped(path->sgid);
 }
 
 static void put_off(struct cm_port *p, uint64_t now_ns, const struct cm_path *path,
@@ -396,12 +403,14 @@ static void send_waiting(struct cm_port *p, uint64_t now_ns)
 	while (*at && rc != -EAGAIN) {
 		struct waiting *w = *at;
 
-		rc = transmit(p, &w->path, w->mad);
+		/* its GID may be gone */
+		rc = sendable(p, &w->path) ? transmit(p, &w->path, w->mad) : -EADDRNOTAVAIL;
 		if ((rc == -EAGAIN || rc == -EINPROGRESS) && now_ns < w->until_ns) {
 			at = &w->next;
 			continue;
 		}
-		p->counters.dropped_hop += rc != 0;
+		p->counters.dropped_path += rc == -EADDRNOTAVAIL;
+		p->counters.dropped_hop += rc && rc != -EADDRNOTAVAIL;
 		p->waiting--;
 		p->waiting_hop -= w->hop;
 		*at = w->next;

@@ -62,6 +62,7 @@ static struct cm_path to_self(void)
 {
 	struct cm_path path = {.device = 3, .traffic_class = 0x28};
 
+	memcpy(path.sgid, own_gid, 16);
 	memcpy(path.dgid, own_gid, 16);
 	return path;
 }
@@ -99,7 +100,6 @@ TEST(send__comes_back_with_the_way_back)
 		assert_memory_equal(seen.mad, mad, sizeof(mad));
 	}
 	assert_int_equal(seen.path.device, 3);
-	assert_int_equal(seen.path.gid_index, 0);
 	assert_int_equal(seen.path.traffic_class, 0x28);
 	assert_memory_equal(seen.path.sgid, own_gid, 16);
 	assert_memory_equal(seen.path.dgid, own_gid, 16);
@@ -175,6 +175,13 @@ TEST(send__waits_for_the_next_hop)
 	seen.resolve_rc = -EHOSTUNREACH;
 	cm_port_send(p, 0, &path, mad);
 	assert_int_equal(cm_port_counters(p)->dropped_hop, 2);
+	/* nor once our GID is gone */
+	seen.resolve_rc = -EAGAIN;
+	cm_port_send(p, 0, &path, mad);
+	p->gids = 0;
+	cm_port_turn(p, 0);
+	assert_int_equal(cm_port_counters(p)->dropped_path, 1);
+	p->gids = 1;
 	/* what waits is dropped */
 	seen.resolve_rc = -EAGAIN;
 	cm_port_send(p, 0, &path, mad);
@@ -225,7 +232,7 @@ TEST(send__not_everywhere)
 		cm_port_send(p, 0, &path, mad);
 	}
 	path = to_self();
-	path.gid_index = 2; /* the device has two */
+	path.sgid[15] += 2; /* the device has two */
 	cm_port_send(p, 0, &path, mad);
 	assert_int_equal(cm_port_counters(p)->dropped_path, sizeof(no) / sizeof(no[0]) + 1);
 	assert_int_equal(seen.resolved, 0);
@@ -340,7 +347,7 @@ TEST_WITH(receive__the_way_back_over_ipv6, NULL, NULL)
 	memset(grh + 24, 0x26, 16);
 	assert_true(path_back(&p, &wc, grh, &path));
 	assert_int_equal(path.device, 2);
-	assert_int_equal(path.gid_index, 1);
+	assert_int_equal(gid_index(&p, path.sgid), 1);
 	assert_int_equal(path.traffic_class, 0xab);
 	assert_int_equal(path.flow_label, 0x12345);
 	assert_memory_equal(path.dgid, grh + 8, 16);

@@ -84,6 +84,7 @@ static void fulfil(const struct cm_device *d)
 	for (unsigned i = 0; i < 3; i++)
 		fake.gid_rc[i] = d->gid(d->ctx, i, gid);
 	assert_int_equal(d->gid(d->ctx, UINT32_MAX, gid), -ENOENT);
+	d->gid(d->ctx, 0, path.sgid);
 	d->gid(d->ctx, 0, path.dgid);
 	fake.source_rc = d->source(d->ctx, path.dgid);
 	fake.resolve_rc = d->resolve(d->ctx, path.dgid);

@@ -120,9 +120,7 @@ static void op_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_
 				continue;
 			assert_true(wire_last - wire_first < WIRE);
 			*f = (struct flying){.to = &node[n]};
-			f->path = (struct cm_path){.device = (uint16_t)d->index,
-						   .gid_index = (uint16_t)g,
-						   .hop_limit = 64};
+			f->path = (struct cm_path){.device = (uint16_t)d->index, .hop_limit = 64};
 			memcpy(f->path.sgid, path->dgid, 16);
 			memcpy(f->path.dgid, path->sgid, 16);
 			memcpy(f->mad, mad, sizeof(f->mad));

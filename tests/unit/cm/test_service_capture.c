@@ -74,7 +74,7 @@ static void hear(unsigned int n, unsigned int which, uint32_t local, uint32_t re
 		 uint64_t transaction)
 {
 	struct cm_message m = golden_message[which];
-	struct cm_path path = {.gid_index = GID_V4, .hop_limit = 64};
+	struct cm_path path = {.hop_limit = 64};
 	uint8_t mad[CM_MAD_BYTES];
 
 	m.local_id = local;

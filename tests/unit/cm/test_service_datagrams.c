@@ -29,7 +29,7 @@ static void check_established(struct end *c, uint32_t qkey, unsigned int gid_ind
 	assert_int_equal(e.param.ud.private_data_len, 136);
 	assert_memory_equal(e.param.ud.private_data, "welcome", 7);
 	assert_memory_equal(e.param.ud.ah_attr.grh.dgid, gid, 16);
-	assert_int_equal(e.param.ud.ah_attr.grh.sgid_index, gid_index);
+	assert_int_equal(e.param.ud.ah_attr.grh.sgid_index, gid_index - node[0].lacks);
 	assert_int_equal(e.param.ud.ah_attr.grh.hop_limit, 64);
 	assert_int_equal(e.param.ud.ah_attr.is_global, 1);
 	assert_int_equal(e.param.ud.ah_attr.port_num, 1);
@@ -49,7 +49,8 @@ static void check_queue_pair(struct end *c)
 	assert_int_equal(attr.rq_psn, id->psn);
 }
 
-static void sidr(const char *bound, const char *destination, unsigned int gid_index)
+/* The caller's device loses the first so many GIDs in the meantime. */
+static void sidr(const char *bound, const char *destination, unsigned int gid_index, uint32_t loses)
 {
 	struct end l = listener(1, RDMA_PS_UDP, bound, 7174);
 	struct end c = caller(0, RDMA_PS_UDP, destination, 7174);
@@ -63,8 +64,10 @@ static void sidr(const char *bound, const char *destination, unsigned int gid_in
 	assert_int_equal(route.num_paths, 0);
 	assert_int_not_equal(route.node_guid, 0);
 	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, "welcome"), 0);
+	node[0].lacks = loses;
 	settle();
 	check_established(&c, UCM_QKEY, gid_index);
+	node[0].lacks = 0;
 	expect_no_event(&l.ch);
 	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, "welcome"), -EINVAL);
 	assert_int_equal(disconnect_id(&c.ch, c.id), 0);
@@ -77,12 +80,18 @@ static void sidr(const char *bound, const char *destination, unsigned int gid_in
 
 TEST(sidr__ipv4)
 {
-	sidr("0.0.0.0", "10.0.0.2", GID_V4);
+	sidr("0.0.0.0", "10.0.0.2", GID_V4, 0);
 }
 
 TEST(sidr__ipv6)
 {
-	sidr("fd00::2", "fd00::2", GID_V6);
+	sidr("fd00::2", "fd00::2", GID_V6, 0);
+}
+
+/* The index of its GID is what it is by then. */
+TEST(sidr__from_a_gid_that_has_moved)
+{
+	sidr("0.0.0.0", "10.0.0.2", GID_V4, GID_V4);
 }
 
 TEST(sidr__rejected)
@@ -104,7 +113,7 @@ TEST(sidr__rejected_with_a_qkey)
 {
 	struct end l = listener(1, RDMA_PS_UDP, "0.0.0.0", 7174);
 	struct end c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
-	struct cm_path path = {.gid_index = GID_V4, .hop_limit = 64};
+	struct cm_path path = {.hop_limit = 64};
 	uint8_t mad[CM_MAD_BYTES];
 	struct cm_message m;
 

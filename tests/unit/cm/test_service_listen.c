@@ -296,7 +296,7 @@ TEST(listen__flood)
 	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
 	struct cm_ip_addressing ip = {.version = 4, .source_port = 7};
 	struct cm_message m = {.type = CM_REQ, .private_bytes = 92};
-	struct cm_path path = {.gid_index = GID_V4, .hop_limit = 64};
+	struct cm_path path = {.hop_limit = 64};
 	struct rdma_ucm_query_route_resp route;
 	uint8_t mad[CM_MAD_BYTES];
 	uint32_t id;

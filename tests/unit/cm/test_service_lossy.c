@@ -188,7 +188,7 @@ static void forge(void)
 	struct node *to = &node[below(2)];
 	const struct node *from = &node[below(2)];
 	unsigned int gid = below(2) ? GID_V4 : GID_V6, changes = below(5);
-	struct cm_path path = {.gid_index = (uint16_t)gid, .hop_limit = 64};
+	struct cm_path path = {.hop_limit = 64};
 	uint8_t mad[CM_MAD_BYTES];
 
 	memcpy(mad, from->last, sizeof(mad));

@@ -11,32 +11,18 @@
 #include "events.h"
 #include "ids.h"
 #include "ports.h"
-
-/* Index of a device's GID; -1: not one of its. */
-static int gid_index_of(const struct cm_device *d, const uint8_t gid[16])
-{
-	uint8_t other[16];
-
-	for (uint32_t i = 0; i < 256 && !d->gid(d->ctx, i, other); i++)
-		if (!memcmp(gid, other, sizeof(other)))
-			return (int)i;
-	return -1;
-}
+#include "route.h"
 
 /* The device that has this GID. False: none. */
 static bool find_own(const struct cm_service *s, const uint8_t gid[16], const struct ucm_choice *on,
 		     struct ucm_choice *c)
 {
 	for (unsigned int i = 0; i < s->device_count; i++) {
-		int index;
-
 		if (on->chosen && on->device != i)
 			continue;
-		index = gid_index_of(&s->devices[i], gid);
-		if (index < 0)
+		if (ucm_gid_index(&s->devices[i], gid) == UCM_NO_GID)
 			continue;
-		*c = (struct ucm_choice){
-			.chosen = true, .device = (uint16_t)i, .gid_index = (uint16_t)index};
+		*c = (struct ucm_choice){.chosen = true, .device = (uint16_t)i};
 		memcpy(c->sgid, gid, sizeof(c->sgid));
 		return true;
 	}
@@ -84,11 +70,9 @@ static bool active(const struct cm_device *d)
 /* The first GID usable as an address of that family. False: none. */
 static bool first_gid(const struct cm_device *d, uint16_t family, struct ucm_choice *c)
 {
-	for (uint16_t i = 0; i < 256 && !d->gid(d->ctx, i, c->sgid); i++) {
-		c->gid_index = i;
+	for (uint16_t i = 0; i < UCM_NO_GID && !d->gid(d->ctx, i, c->sgid); i++)
 		if (family == UCM_AF_IB || ip_is_v4_mapped(c->sgid) == (family == AF_INET))
 			return true;
-	}
 	return false;
 }
 
@@ -139,7 +123,7 @@ static int choose(const struct ucm_id *id, const uint8_t dgid[16], struct ucm_ch
 		if (id->at.chosen && id->at.device != i)
 			continue;
 		index = d->source(d->ctx, dgid);
-		*c = (struct ucm_choice){.device = (uint16_t)i, .gid_index = (uint16_t)index};
+		*c = (struct ucm_choice){.device = (uint16_t)i};
 		if (d->gid(d->ctx, (uint32_t)index, c->sgid)) /* -errno is no index either */
 			continue;
 		if (id->at.chosen)

@@ -68,7 +68,7 @@ static void on_answer(struct ucm_id *id, const struct cm_message *m)
 	if (!r->status) {
 		p->qp_num = r->qpn;
 		p->qkey = r->qkey;
-		ucm_ah_attr(&id->path, &p->ah_attr);
+		ucm_ah_attr(ucm_device(id), &id->path, &p->ah_attr);
 	}
 	ucm_event_post(e);
 }

@@ -58,18 +58,18 @@ static void ucm_multicast_event(struct ucm_membership *m, struct ucm_event *e,
 	struct ucm_id *id = m->id;
 	struct rdma_ucm_ud_param *p = &e->body.param.ud;
 	struct cm_path path = {
-		.gid_index = id->at.gid_index,
 		.hop_limit = UCM_HOP_LIMIT,
 		.traffic_class = id->tos,
 	};
 
+	memcpy(path.sgid, id->at.sgid, sizeof(path.sgid));
 	memcpy(path.dgid, mgid, sizeof(path.dgid));
 	e->membership = m;
 	e->body.uid = m->uid;
 	e->body.id = m->number;
 	p->qp_num = UCM_MULTICAST_QPN;
 	p->qkey = id->qkey;
-	ucm_ah_attr(&path, &p->ah_attr);
+	ucm_ah_attr(ucm_device(id), &path, &p->ah_attr);
 	ucm_event_post(e);
 }
 

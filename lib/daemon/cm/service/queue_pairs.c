@@ -55,7 +55,7 @@ static void for_rtr(const struct ucm_id *id, const struct cm_connection_info *in
 {
 	out->qp_attr_mask =
 		QP_ATTR_STATE | QP_ATTR_AV | QP_ATTR_PATH_MTU | QP_ATTR_DEST_QPN | QP_ATTR_RQ_PSN;
-	ucm_ah_attr(&info->path, &out->ah_attr);
+	ucm_ah_attr(ucm_device(id), &info->path, &out->ah_attr);
 	out->path_mtu = info->path.mtu;
 	out->dest_qp_num = info->remote_qpn;
 	out->rq_psn = id->psn;

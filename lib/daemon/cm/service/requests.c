@@ -54,7 +54,7 @@ static void take_addresses(struct ucm_id *id, const struct ucm_id *listener,
 
 static void take_path(struct ucm_id *id, const struct cm_path *path, const struct cm_message *m)
 {
-	struct ucm_choice at = {.device = path->device, .gid_index = path->gid_index};
+	struct ucm_choice at = {.device = path->device};
 
 	memcpy(at.sgid, path->sgid, sizeof(at.sgid));
 	memcpy(at.dgid, path->dgid, sizeof(at.dgid));

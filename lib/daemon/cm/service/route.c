@@ -48,6 +48,16 @@ static uint32_t flow_label_of(const struct ucm_id *id)
 	return (x * 31 + y) & FLOW_LABEL_MASK; /* as in a kernel, by captures */
 }
 
+uint8_t ucm_gid_index(const struct cm_device *d, const uint8_t gid[16])
+{
+	uint8_t other[16];
+
+	for (uint8_t i = 0; i < UCM_NO_GID && !d->gid(d->ctx, i, other); i++)
+		if (memcmp(gid, other, sizeof(other)) == 0)
+			return i;
+	return UCM_NO_GID;
+}
+
 void ucm_path_make(struct ucm_id *id)
 {
 	struct cm_device *d = ucm_device(id);
@@ -57,7 +67,6 @@ void ucm_path_make(struct ucm_id *id)
 	d->port(d->ctx, &port);
 	id->path = (struct cm_path){
 		.device = id->at.device,
-		.gid_index = id->at.gid_index,
 		.flow_label = flow_label_of(id),
 		.traffic_class = id->tos,
 		.hop_limit = UCM_HOP_LIMIT,
@@ -72,11 +81,12 @@ void ucm_path_make(struct ucm_id *id)
 	id->path_known = true;
 }
 
-void ucm_ah_attr(const struct cm_path *path, struct ib_uverbs_ah_attr *out)
+void ucm_ah_attr(const struct cm_device *d, const struct cm_path *path,
+		 struct ib_uverbs_ah_attr *out)
 {
 	*out = (struct ib_uverbs_ah_attr){
 		.grh = {.flow_label = path->flow_label,
-			.sgid_index = (uint8_t)path->gid_index,
+			.sgid_index = ucm_gid_index(d, path->sgid),
 			.hop_limit = path->hop_limit,
 			.traffic_class = path->traffic_class},
 		.is_global = 1,

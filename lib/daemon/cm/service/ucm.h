@@ -90,7 +90,7 @@ enum ucm_state {
 /* A device and the GIDs on it that an identifier uses. */
 struct ucm_choice {
 	bool chosen, loopback;
-	uint16_t device, gid_index;
+	uint16_t device;
 	uint8_t sgid[16], dgid[16];
 };
 

@@ -47,7 +47,7 @@ int cm_port_fd(const struct cm_port *p);
 void cm_port_turn(struct cm_port *p, uint64_t now_ns);
 /* Latest time of the next turn, in the caller's nanoseconds; UINT64_MAX: never. */
 uint64_t cm_port_due(const struct cm_port *p, uint64_t now_ns);
-/* Sends a MAD to QP 1 at the path's other end. */
+/* Sends a MAD to QP 1 at the path's other end, from the path's GID, whatever its index is by now. */
 void cm_port_send(struct cm_port *p, uint64_t now_ns, const struct cm_path *path,
 		  const uint8_t mad[CM_MAD_BYTES]);
 

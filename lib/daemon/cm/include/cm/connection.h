@@ -20,10 +20,9 @@ struct cm;
 struct share_client;
 struct cm_connection;
 
-/* The address of the peer, and ours. */
+/* The address of the peer, and ours: the GID, as its index may change while the path is in use. */
 struct cm_path {
-	uint16_t device;    /* index of the daemon's device */
-	uint16_t gid_index; /* ours */
+	uint16_t device; /* index of the daemon's device */
 	uint8_t sgid[16], dgid[16];
 	uint32_t flow_label;
 	uint8_t traffic_class, hop_limit;
