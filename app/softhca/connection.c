@@ -148,3 +148,17 @@ bool engines_ask_into(struct connection *c, json_t *to, const char *command, con
 		json_object_set_new(to, e.key, answer);
 	return engines_done(&e);
 }
+
+void engines_ask_again(struct connection *c, json_t *answers, const char *command)
+{
+	json_t *before, *answer;
+	const char *key;
+
+	json_object_foreach(answers, key, before)
+	{
+		answer = connection_ask(c, command, key);
+		if (!answer)
+			return;
+		json_decref(answer);
+	}
+}

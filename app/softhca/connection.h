@@ -47,6 +47,9 @@ static inline bool engines_done(const struct engines *e)
 /* The answers of all engines of the HCA become the values of their keys in `to`. False: one is missing. */
 bool engines_ask_into(struct connection *c, json_t *to, const char *command, const char *hca);
 
+/* Asks again for each of these answers, which it does not read. */
+void engines_ask_again(struct connection *c, json_t *answers, const char *command);
+
 /* The same as the first; the answer becomes the value of `parameters` in `to`. False: there is none. */
 bool connection_ask_into(struct connection *c, json_t *to, const char *command,
 			 const char *parameters);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `softhca show runtime`: the work and cost of each module in an interval. A query makes the daemon
- * measure for some seconds; the tool queries twice and shows the difference.
+ * measure an engine for some seconds, if we may change it; the tool queries twice and shows the difference.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +14,7 @@ enum { ASK_S = 2 };
 
 /* The first answers, by "HCA,ENGINE". */
 static json_t *before;
+static bool first;
 
 static unsigned long long since(const json_t *then, const json_t *now, const char *key)
 {
@@ -54,6 +55,10 @@ static void print_modules(const char *key, const json_t *then, const json_t *now
 	const char *name;
 	struct table t;
 
+	if (!number_of(now, "measured")) {
+		printf("%s is not measured: %s\n", key, ONLY_ADMINS_MAY("start that"));
+		return;
+	}
 	printf("%s: %.2f s\n", key, tsc / (double)number_of(now, "tsc_hz"));
 	table_begin(&t, "module|stage|>polls|>with work|>elements|>per poll|>cycles each|>busy %|"
 			">idle %");
@@ -67,7 +72,6 @@ static void print_modules(const char *key, const json_t *then, const json_t *now
 /* Queries each engine of an HCA: keeps the first answer, then prints the differences. */
 static int ask(struct connection *c, const struct request *r, const char *hca)
 {
-	bool first = json_is_true(json_object_get(before, "first"));
 	struct engines e = {.hca = hca};
 	json_t *answer;
 
@@ -88,7 +92,7 @@ static void pass(struct connection *c, double seconds)
 {
 	for (; seconds > ASK_S; seconds -= ASK_S) {
 		sleep(ASK_S);
-		json_decref(connection_ask(c, "runtime", NULL));
+		engines_ask_again(c, before, "runtime");
 	}
 	usleep(seconds * 1000000);
 }
@@ -98,10 +102,10 @@ int view_runtime(struct connection *c, const struct request *r)
 	int code;
 
 	before = json_object();
-	json_object_set_new(before, "first", json_true());
+	first = true;
 	code = for_each_hca(c, r, ask);
 	if (code == EXIT_CODE_OK) {
-		json_object_set_new(before, "first", json_false());
+		first = false;
 		pass(c, r->interval_s);
 		code = for_each_hca(c, r, ask);
 	}

@@ -167,7 +167,7 @@ static void pass(struct top *t, double seconds)
 		double wait = left < ASK_EVERY_S ? left : ASK_EVERY_S;
 
 		if (poll(fds, 2, t->paused ? -1 : (int)(wait * 1000) + 1) == 0 && left > wait)
-			json_decref(connection_ask(t->c, "runtime", NULL));
+			engines_ask_again(t->c, t->now.runtime, "runtime");
 		if (fds[0].revents)
 			take_signal(t);
 		if (fds[1].revents && !t->over)

@@ -171,8 +171,12 @@ static void add_stage(struct lines *l, const char *key, const char *stage, const
 	each = packets ? (double)cycles / packets : 0;
 	vector = polls ? (double)packets / polls : 0;
 	line->key = tsc ? 100.0 * cycles / tsc : 0;
-	snprintf(line->text, LINE_BYTES, "%-10.10s %-16s %6.1f %14.0f %12.1f", key, stage,
-		 line->key, each, vector);
+	if (number_of(now, "measured"))
+		snprintf(line->text, LINE_BYTES, "%-10.10s %-16s %6.1f %14.0f %12.1f", key, stage,
+			 line->key, each, vector);
+	else /* we may not start that */
+		snprintf(line->text, LINE_BYTES, "%-10.10s %-16s %6s %14s %12s", key, stage, "-",
+			 "-", "-");
 }
 
 static void add_rings(struct lines *l, const char *key, const json_t *then, const json_t *now,

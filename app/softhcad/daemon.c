@@ -227,27 +227,6 @@ static bool has_network(const struct daemon *d)
 	return false;
 }
 
-static void set_timed(struct daemon *d, bool timed)
-{
-	for (unsigned i = 0; i < d->device_count; i++)
-		for (unsigned k = 0; k < d->devices[i].section->engines; k++)
-			engine_watch(&d->devices[i].hca->engines[k], WATCH_TIMED, timed);
-}
-
-void daemon_measure(struct daemon *d)
-{
-	d->measured_until_ns = clock_now_ns(&d->lcores.clock) + MEASURED_S * 1000000000ull;
-	set_timed(d, true);
-}
-
-static void measured_enough(struct daemon *d)
-{
-	if (!d->measured_until_ns || clock_now_ns(&d->lcores.clock) < d->measured_until_ns)
-		return;
-	d->measured_until_ns = 0;
-	set_timed(d, false);
-}
-
 /* All that the control thread does between two waits. Returns the number of messages from
  * clients. */
 static int take_turn(struct daemon *d)
@@ -258,7 +237,6 @@ static int take_turn(struct daemon *d)
 		if (device_poll(&d->devices[i]))
 			control_port_changed(d->control, i, d->devices[i].link_up);
 	lcores_sample_busy(&d->lcores);
-	measured_enough(d);
 	return messages;
 }
 

@@ -32,8 +32,6 @@ struct daemon {
 	struct shares *shares;
 	struct control *control;
 	struct cm_thread *cm; /* atomic; NULL: no connection manager */
-	uint64_t
-		measured_until_ns; /* modules are measured (softhca show runtime); 0: they are not */
 	pthread_mutex_t lock;
 };
 
@@ -48,10 +46,6 @@ int daemon_start(struct daemon *d, const struct config_cpus *cpus);
 
 /* Stops and frees everything in the reverse order. Control thread. */
 void daemon_stop(struct daemon *d);
-
-/* Measures modules until there has been no query for MEASURED_S. Under the daemon's lock. */
-enum { MEASURED_S = 5 };
-void daemon_measure(struct daemon *d);
 
 /* Serves the control socket, the ports and timers until a signal sets *stop_requested; reads the
  * configuration again when one sets *reload_requested, which it clears. */

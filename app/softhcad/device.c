@@ -212,10 +212,28 @@ void device_settle(struct device *v)
 	v->link_up = info.link_up;
 }
 
+void device_measure(struct device *v, unsigned engine)
+{
+	v->measured_until_ns[engine] = clock_now_ns(&v->lcores->clock) + MEASURED_S * 1000000000ull;
+	engine_watch(&v->hca->engines[engine], WATCH_TIMED, true);
+}
+
+static void end_measurements(struct device *v)
+{
+	for (unsigned i = 0; i < v->section->engines; i++) {
+		if (!v->measured_until_ns[i] ||
+		    clock_now_ns(&v->lcores->clock) < v->measured_until_ns[i])
+			continue;
+		v->measured_until_ns[i] = 0;
+		engine_watch(&v->hca->engines[i], WATCH_TIMED, false);
+	}
+}
+
 bool device_poll(struct device *v)
 {
 	struct port_info info;
 
+	end_measurements(v);
 	port_poll_control(v->port);
 	port_info(v->port, &info);
 	if (info.link_up == v->link_up)

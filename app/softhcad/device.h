@@ -21,6 +21,8 @@ struct device {
 	struct ceu *ceu;
 	int kick_fd; /* written by the control socket if a client rings while we sleep; -1: none */
 	bool link_up;
+	/* Modules of the engine are measured until then (softhca show runtime); 0: they are not. */
+	uint64_t measured_until_ns[ENGINES_MAX];
 };
 
 /* Creates port, HCA and CEU. 0 or -errno, logged, with nothing left. */
@@ -40,7 +42,11 @@ int device_change(struct device *v);
  * (one may be the other end of a ring), before clients are accepted. */
 void device_settle(struct device *v);
 
-/* Polls the port, about every millisecond. Has the link state changed (v->link_up)? */
+/* Measures an engine's modules until there has been no query for MEASURED_S. Under the daemon's lock. */
+enum { MEASURED_S = 5 };
+void device_measure(struct device *v, unsigned engine);
+
+/* Polls the port and ends measurements, about every millisecond. Has the link state changed (v->link_up)? */
 bool device_poll(struct device *v);
 
 /* EUI-64 of its MAC address. */

@@ -50,6 +50,8 @@ void runtime_put(const struct engine *e, json_t *to)
 
 	dict_u64(to, "engine", e->index);
 	dict_u64(to, "engines", e->count);
+	dict_u64(to, "measured",
+		 (__atomic_load_n(&e->watched, __ATOMIC_RELAXED) & WATCH_TIMED) != 0);
 	dict_u64(to, "tsc", rte_rdtsc());
 	dict_u64(to, "tsc_hz", rte_get_tsc_hz());
 	for (unsigned i = 0; modules && i < MODULE_COUNT; i++)

@@ -98,16 +98,19 @@ static int show_fifos(struct daemon *d, const struct control_viewer *who, const 
 	return 0;
 }
 
-/* Starts measuring; the next query, if it comes soon, shows what has happened since. */
+/* Starts measuring, which slows the engine down, for those who may change the daemon; the next query, if it
+ * comes soon, shows what has happened since. */
 static int show_runtime(struct daemon *d, const struct control_viewer *who, const char *params,
 			json_t *to)
 {
 	const struct engine *e = find_engine(d, params);
+	struct device *v = find_device(d, params);
 
 	if (!e)
 		return -ENODEV;
-	daemon_measure(d);
-	dict_string(to, "hca", find_device(d, params)->section->name);
+	if (!who || who->may_change)
+		device_measure(v, e->index);
+	dict_string(to, "hca", v->section->name);
 	runtime_put(e, to);
 	return 0;
 }

@@ -3,8 +3,8 @@
 #define SHOW_H
 /*
  * What the daemon shows of itself: views, by name and parameters, as dictionaries. Whoever may connect
- * to the control socket may see them. Under the daemon's lock; changes nothing, except that modules are
- * measured for a while after somebody has asked for "runtime".
+ * to the control socket may see them. Under the daemon's lock; changes nothing, except that an
+ * engine's modules are measured for a while after somebody who may change the daemon has asked for its "runtime".
  */
 #include <jansson.h>
 

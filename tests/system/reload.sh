@@ -156,6 +156,8 @@ if [ "$(id -u)" -eq 0 ]; then
 	for view in status qp clients counters fifos held limits cm 'runtime -i 0.1' all metrics; do
 		check "every user may look: $view" look_ 65533 $view
 	done
+	check 'not every user starts a measurement' eval 'look_ 65533 runtime -i 0.1 && grep -q "left,0 is not measured" "$SCRATCH/set.log"'
+	check 'root does' eval 'look_ 0 runtime -i 0.1 && grep -q "^left,0: 0\." "$SCRATCH/set.log"'
 	check 'whoever looks' look_ 65533 clients
 	check 'does not see himself' grep -qx '2 clients' "$SCRATCH/set.log"
 	# With the PSNs of his own queue pairs; root's are those of the connection manager.
