@@ -106,6 +106,20 @@ expect 2 "did you mean 'loss'?" --socket "$socket" set los 1
 expect 2 "no HCA 'hca2'" --socket "$socket" set hca2.loss 1
 expect 2 'unexpected argument more' --socket "$socket" set loss 1 more
 expect 1 'no daemon answers' --socket "$scratch/none.sock" set
+# A daemon that does not answer is not one that has gone.
+python3 -c 'import os, socket, sys, time
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.bind(sys.argv[1] + ".new")
+s.listen()
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+time.sleep(60)' "$scratch/mute.sock" &
+mute=$!
+for ((i = 0; i < 100; i++)); do
+	[ ! -S "$scratch/mute.sock" ] || break
+	sleep 0.02
+done
+expect 1 'does not answer status : Connection timed out' --socket "$scratch/mute.sock" status
+kill "$mute"
 expect 0 'hca1.loss' complete --socket "$socket" set hca1.l
 expect 0 '0 identifiers' --socket "$socket" cm
 expect 0 'mad_malformed' --socket "$socket" cm --all

@@ -23,7 +23,8 @@ int connection_open(struct connection *c, const char *socket)
 
 void connection_close(struct connection *c)
 {
-	close(c->fd);
+	if (c->fd >= 0)
+		close(c->fd);
 	c->fd = -1;
 }
 
@@ -54,6 +55,9 @@ static int receive(struct connection *c, const char *name, const char *parameter
 		return -ENAMETOOLONG;
 	n = ask_text(c->fd, CONTROL_VIEW, &in, sizeof(in), c->answer, sizeof(c->answer) - 1);
 	c->answer[n < 0 ? 0 : n] = '\0';
+	if (n == -ENOTCONN ||
+	    n == -ETIMEDOUT) /* what comes late is no answer to the next question */
+		connection_close(c);
 	return n < 0 ? n : 0;
 }
 
@@ -74,8 +78,11 @@ json_t *connection_ask(struct connection *c, const char *name, const char *param
 	const char *which = parameters ? parameters : "";
 	char key[64];
 	json_t *value;
-	int ret = receive(c, name, which);
+	int ret;
 
+	if (c->fd < 0)
+		return NULL; /* that has been printed */
+	ret = receive(c, name, which);
 	snprintf(key, sizeof(key), "/softhca/%s", name);
 	if (ret == -ENOTCONN)
 		fputs("softhca: the daemon has gone\n", stderr);

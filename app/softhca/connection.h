@@ -7,7 +7,7 @@
 #include "host-abi/control.h"
 
 struct connection {
-	int fd;
+	int fd;					 /* -1: none, or there was no answer */
 	char answer[CONTROL_TEXT_BYTES_MAX + 1]; /* the last one, as received, NUL-terminated */
 };
 

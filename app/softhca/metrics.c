@@ -27,14 +27,15 @@ static bool ask_all(struct connection *c, struct scrape *s)
 	s->fifos = json_object();
 	s->status = connection_ask(c, "status", NULL);
 	s->limits = s->status ? connection_ask(c, "limits", NULL) : NULL;
-	s->cm = s->limits ? connection_ask(c, "cm", NULL) : NULL;
-	ok = s->cm != NULL;
+	ok = s->limits != NULL;
 	json_object_foreach(json_object_get(s->status, "ports"), hca, port)
 	{
 		ok = ok && connection_ask_into(c, s->counters, "counters", hca) &&
 		     connection_ask_into(c, s->held, "held", hca) &&
 		     engines_ask_into(c, s->fifos, "fifos", hca);
 	}
+	/* last: a connection manager that is too busy to answer leaves the rest */
+	s->cm = ok ? connection_ask(c, "cm", NULL) : NULL;
 	return ok;
 }
 
@@ -272,7 +273,7 @@ static void print_cm_counters(FILE *out, const json_t *cm)
 	char name[NAME_BYTES];
 
 	if (!counters)
-		return; /* daemon.cm is off */
+		return; /* daemon.cm is off, or busy */
 	for (unsigned i = 0; cm_counter_texts[i].name; i++) {
 		snprintf(name, sizeof(name), "softhca_cm_%s_total", cm_counter_texts[i].name);
 		head(out, name, "counter", cm_counter_texts[i].text);

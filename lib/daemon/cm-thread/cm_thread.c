@@ -21,6 +21,8 @@ enum {
 	WATCH_PORTS, /* one for each device from here on */
 	ADOPTED_PER_TURN = 64,
 	NS_PER_S = 1000000000,
+	WANTED_NS = 200000000, /* after a failed try to enter, longer than till the next ... */
+	GAP_US = 1000,	       /* ... the thread leaves so much time between two turns */
 };
 
 /* One device. */
@@ -43,6 +45,7 @@ struct cm_thread {
 	uint32_t state;		    /* atomic: enum cm_thread_state */
 	uint32_t stop;		    /* atomic */
 	uint32_t moved;		    /* atomic: 1: the ports' GIDs are others */
+	uint64_t wanted_until_ns;   /* atomic: somebody tries to enter */
 };
 
 static uint64_t now_ns(void)
@@ -280,6 +283,13 @@ static void wait_until(struct cm_thread *t, uint64_t due_ns)
 	      NULL);
 }
 
+/* A thread whose next turn is always due would otherwise let nobody in. */
+static void let_in(const struct cm_thread *t)
+{
+	if (__atomic_load_n(&t->wanted_until_ns, __ATOMIC_RELAXED) > now_ns())
+		usleep(GAP_US);
+}
+
 static void set_state(struct cm_thread *t, enum cm_thread_state state)
 {
 	__atomic_store_n(&t->state, state, __ATOMIC_RELEASE);
@@ -328,6 +338,7 @@ static void *cm_thread_run(void *arg)
 	while (works && !stopping(t)) {
 		uint64_t due = take_turn(t);
 
+		let_in(t);
 		/* Check again: the turn may have consumed the wake-up. */
 		if (!stopping(t))
 			wait_until(t, due);
@@ -471,8 +482,10 @@ void cm_thread_destroy(struct cm_thread *t)
 
 bool cm_thread_try_enter(struct cm_thread *t, const struct cm_service **service)
 {
-	if (pthread_mutex_trylock(&t->lock))
+	if (pthread_mutex_trylock(&t->lock)) {
+		__atomic_store_n(&t->wanted_until_ns, now_ns() + WANTED_NS, __ATOMIC_RELAXED);
 		return false;
+	}
 	*service = t->service;
 	return true;
 }

@@ -152,8 +152,11 @@ static int exchange(int fd, enum control_type type, const void *body, uint32_t b
 	ssize_t n = -1;
 
 	*got = -1;
-	if (send_request(fd, &request, body, passed) >= 0)
+	if (send_request(fd, &request, body, passed) >= 0) {
 		n = receive_reply(fd, &header, answer, room, got);
+		if (n < 0 && errno == EAGAIN)
+			return -ETIMEDOUT;
+	}
 	if (!well_formed(&header, n, type))
 		return -ENOTCONN;
 	return header.status ? header.status : (int)header.length;

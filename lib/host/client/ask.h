@@ -29,7 +29,8 @@ int ask_connect(const char *socket_path);
 /*
  * Sends one request and waits for its reply; one at a time per descriptor. If passed >= 0 that
  * descriptor is sent along; if passed_out is not NULL it receives the reply's descriptor, or -1.
- * 0; -errno of the daemon; -ENOTCONN: it has died, or broke the protocol.
+ * 0; -errno of the daemon; -ENOTCONN: it has died, or broke the protocol; -ETIMEDOUT: no reply within the
+ * descriptor's SO_RCVTIMEO. After these two the descriptor is of no use: a late reply would be taken for the next.
  */
 int ask(int fd, enum control_type type, const void *body, uint32_t bytes, void *reply,
 	uint32_t reply_bytes, int passed, int *passed_out);

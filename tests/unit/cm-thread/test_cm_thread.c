@@ -28,6 +28,7 @@ static struct {
 	unsigned turns;	    /* atomic */
 	unsigned wishes;    /* MADs to be sent in the next turn; atomic */
 	uint64_t period_ns; /* of its timer, 0: none; atomic */
+	unsigned busy_us;   /* a turn takes that long; atomic */
 	unsigned received;  /* atomic */
 	struct cm_path path;
 	unsigned created, destroyed;
@@ -101,6 +102,7 @@ uint64_t cm_service_turn(struct cm_service *s, uint64_t now)
 	(void)!read(fake.fd, &n, sizeof(n));
 	for (unsigned w = __atomic_exchange_n(&fake.wishes, 0, __ATOMIC_ACQ_REL); w > 0; w--)
 		fulfil(&s->device);
+	usleep(__atomic_load_n(&fake.busy_us, __ATOMIC_ACQUIRE));
 	__atomic_add_fetch(&fake.turns, 1, __ATOMIC_RELEASE);
 	return period ? now + period : UINT64_MAX;
 }
@@ -333,6 +335,24 @@ TEST(turn__when_it_is_due_and_not_else)
 	__atomic_store_n(&fake.period_ns, 2 * MS_NS, __ATOMIC_RELEASE);
 	wake();
 	wait_until(turns() > before + 10);
+	end_thread(t);
+}
+
+/* Views get in between two turns, though each is due at once. */
+TEST(enter__while_it_is_always_busy)
+{
+	struct cm_thread *t = start_thread();
+	const struct cm_service *service;
+	unsigned tries = 0;
+
+	__atomic_store_n(&fake.busy_us, 5000, __ATOMIC_RELEASE);
+	__atomic_store_n(&fake.period_ns, 1, __ATOMIC_RELEASE);
+	wake();
+	wait_until(turns() > 5);
+	while (!cm_thread_try_enter(t, &service) && tries++ < 40)
+		usleep(500);
+	assert_true(tries < 40);
+	cm_thread_leave(t);
 	end_thread(t);
 }
 

@@ -65,7 +65,8 @@ void cm_thread_stop(struct cm_thread *t);
 void cm_thread_destroy(struct cm_thread *t);
 
 /* For views: locks the service and the ports until cm_thread_leave(); *service NULL: there is none (any
- * more). False: they are locked already, nothing has happened. */
+ * more). False: they are locked already; the thread then leaves a millisecond between its turns for some time, so
+ * that a next try soon succeeds. */
 bool cm_thread_try_enter(struct cm_thread *t, const struct cm_service **service);
 void cm_thread_leave(struct cm_thread *t);
 /* Between the two: the counters of port i < number of devices. */
