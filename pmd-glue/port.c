@@ -214,29 +214,36 @@ bool port_moves(const struct port *port, const struct port_addresses *to)
 	       memcmp(to->at, now->at, to->count * sizeof(to->at[0])) != 0;
 }
 
-static bool was_own(const struct port_address *before, unsigned int n, const uint8_t ip[16])
+static bool was_own(const struct port_info *before, const uint8_t ip[16])
 {
-	for (unsigned int i = 0; i < n; i++) {
-		if (memcmp(before[i].ip, ip, 16) == 0)
+	for (unsigned int i = 0; i < before->n_addresses; i++) {
+		if (memcmp(before->address[i].ip, ip, 16) == 0)
 			return true;
 	}
 	return false;
 }
 
-void port_move(struct port *port, const struct port_addresses *to)
+static void list_addresses(const struct port *port, struct port_info *info)
 {
-	const unsigned int n_before = port->n_own;
-	struct port_address before[PORT_OWN_MAX];
+	memcpy(info->address, port->own, sizeof(info->address));
+	info->n_addresses = port->n_own;
+}
 
-	memcpy(before, port->own, sizeof(before));
+void port_move(struct port *port, const struct port_addresses *to, struct port_info *info)
+{
 	port->config.addresses = *to;
 	list_own_addresses(port);
 	make_filter(port);
+	list_addresses(port, info);
+}
+
+void port_moved(struct port *port, const struct port_info *before)
+{
 	kernel_refresh(port);
 	if (port->driver->update_groups)
 		port->driver->update_groups(port);
 	for (unsigned int i = 0; i < port->n_own; i++) {
-		if (!port->kernel_has[i] && !was_own(before, n_before, port->own[i].ip))
+		if (!port->kernel_has[i] && !was_own(before, port->own[i].ip))
 			announce(port, &port->own[i]);
 	}
 }
@@ -402,8 +409,7 @@ void port_info(struct port *port, struct port_info *info)
 	info->path_mtu_bytes = path_mtu(port->mtu_bytes);
 	info->vlan = port->config.vlan;
 	memcpy(info->driver, port->driver_name, sizeof(info->driver));
-	memcpy(info->address, port->own, sizeof(info->address));
-	info->n_addresses = port->n_own;
+	list_addresses(port, info);
 }
 
 /* Dispatches one frame from the data path to whatever answers it. */

@@ -3,8 +3,8 @@
 #define CHANGE_H
 /*
  * Changes the configuration of a running daemon: all of it when the file is read again, or one
- * setting. What a running daemon can apply applies at once, without a pause of the data path; the
- * rest of the daemon stays as it is. Control thread, under the daemon's lock.
+ * setting. What a running daemon can apply applies at once, without a pause of the data path except
+ * for addresses (lcores_pause()); the rest of the daemon stays as it is. Control thread, under the daemon's lock.
  */
 #include <stdint.h>
 

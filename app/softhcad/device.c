@@ -168,13 +168,15 @@ bool device_moves(const struct device *v)
 void device_move(struct device *v)
 {
 	struct wire_path gids[GID_TABLE_MAX];
-	struct port_info info;
+	struct port_info before, info;
 
+	port_info(v->port, &before);
+	info = before;
 	lcores_pause(v->lcores);
-	port_move(v->port, &v->section->port.addresses);
-	port_info(v->port, &info);
+	port_move(v->port, &v->section->port.addresses, &info);
 	hca_move(v->hca, gids, fill_gids(gids, &info));
 	lcores_resume(v->lcores);
+	port_moved(v->port, &before);
 }
 
 /* Without references to payload before anything is impaired. */

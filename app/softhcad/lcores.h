@@ -31,8 +31,9 @@ void lcores_set_idle(struct lcores *l, const struct daemon_config *c);
 /* Launches the loops, which must have their stages. 0 or -errno, logged. */
 int lcores_launch(struct lcores *l);
 
-/* Holds the loops between two rounds until lcores_resume(), for a change that no stage may see half
- * done; takes about a round. Frames, doorbells and timers wait. */
+/* Holds the loops of all HCAs between two rounds until lcores_resume(), for a change that no stage may
+ * see half done. Returns when the last of them has ended its round. Frames, doorbells and timers wait, so
+ * the caller makes no system call in between. */
 void lcores_pause(struct lcores *l);
 void lcores_resume(struct lcores *l);
 

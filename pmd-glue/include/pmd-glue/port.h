@@ -172,12 +172,16 @@ void port_set_gateways(struct port *port, const struct port_gateways *gateways);
 /* Are these other addresses than the configured ones, or in another order? */
 bool port_moves(const struct port *port, const struct port_addresses *to);
 /*
- * Replaces the configured addresses by these. The MAC address and the
- * link-local one stay. Neighbours are told of those that are new, once: gratuitous ARP, unsolicited
- * advertisement; where a kernel has them too, that is the kernel's to do. No lcore may be polling the
- * port.
+ * Replaces the configured addresses by these, and those in *info by what the port has then. The MAC address
+ * and the link-local one stay. No lcore may be polling the port; no system call. port_moved() has to
+ * follow.
  */
-void port_move(struct port *port, const struct port_addresses *to);
+void port_move(struct port *port, const struct port_addresses *to, struct port_info *info);
+/*
+ * The rest, while lcores poll again: neighbours are told of the addresses that *before does not list, once:
+ * gratuitous ARP, unsolicited advertisement; where a kernel has them too, that is the kernel's to do.
+ */
+void port_moved(struct port *port, const struct port_info *before);
 
 /* Fills in a snapshot of the port. Never fails. */
 void port_info(struct port *port, struct port_info *info);

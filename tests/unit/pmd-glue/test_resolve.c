@@ -222,6 +222,18 @@ static unsigned int roce_arrives(struct pair *p, uint8_t ip)
 	return n;
 }
 
+static void move(struct port *port, const struct port_addresses *to)
+{
+	struct port_info before, after;
+
+	port_info(port, &before);
+	after = before;
+	port_move(port, to, &after);
+	port_moved(port, &before);
+	port_info(port, &before);
+	assert_memory_equal(&before, &after, sizeof(after));
+}
+
 /* Whoever waits for an answer of the new addresses gets one at once. */
 TEST(move__neighbours_are_told)
 {
@@ -236,7 +248,7 @@ TEST(move__neighbours_are_told)
 		assert_int_equal(resolve(&p, to.at[i].ip, mac), -EAGAIN);
 	assert_int_equal(roce_arrives(&p, 2), 2);
 	assert_true(port_moves(p.b, &to));
-	port_move(p.b, &to);
+	move(p.b, &to);
 	assert_false(port_moves(p.b, &to));
 	for (unsigned int i = 0; i < 2; i++) {
 		assert_int_equal(resolve(&p, to.at[i].ip, mac), 0);
@@ -251,7 +263,7 @@ TEST(move__neighbours_are_told)
 	assert_memory_equal(info.address[1].ip, to.at[0].ip, 16);
 	to.count = 1;
 	assert_true(port_moves(p.b, &to));
-	port_move(p.b, &to);
+	move(p.b, &to);
 	assert_int_equal(port_counter(p.b, PORT_COUNTER_announced), 2); /* the one was there */
 	assert_int_equal(roce_arrives(&p, 7), 1);
 	close_pair(&p);
