@@ -63,7 +63,7 @@ static void print_setting(FILE *out, const struct setting *s, const char *value)
 
 static void print_section(FILE *out, enum setting_scope scope, const char *hca, bool explained)
 {
-	char text[512];
+	char text[640];
 
 	for (unsigned i = 0; i < setting_count; i++) {
 		const struct setting *s = &settings[i];
@@ -101,7 +101,7 @@ void config_print(FILE *out)
 
 static void help_scope(FILE *out, enum setting_scope scope)
 {
-	char text[512];
+	char text[640];
 
 	for (unsigned i = 0; i < setting_count; i++) {
 		const struct setting *s = &settings[i];
