@@ -86,7 +86,8 @@ struct control_viewer {
 
 /*
  * Writes the JSON text of a view (host-abi/control.h) for *who, at most `room` bytes. Its length; -EAGAIN:
- * not now, ask again; another -errno for the client. Never blocks.
+ * not now, ask again; another -errno for the client. May wait for the lcores to end their rounds, as other
+ * requests do, which is charged to the asker like the rest of its time; never for any other thread.
  */
 typedef int control_view_fn(void *ctx, const struct control_viewer *who, const char *name,
 			    const char *parameters, char *text, unsigned int room);
