@@ -53,7 +53,6 @@ one_hca
 two_hcas
 every_program
 all_sizes bw
-every_mtu
 two_daemons
 every_program
 all_sizes lat
