@@ -15,7 +15,7 @@
 #include "softhca/softhca.h"
 
 enum {
-	QPS = 8,
+	QPS = 64,
 	DEPTH = 16,
 	BYTES = 65536,
 	STUCK_MS = 200,
