@@ -18,7 +18,7 @@ enum {
 	DEPTH = 16,
 	BYTES = 65536,
 	STUCK_MS = 200,
-	RESETS_MS_MAX = 1000,
+	RESET_MS_MAX = 1000,
 	PATIENCE_MS = 30000
 };
 
@@ -120,14 +120,17 @@ static void work_until_stuck(const struct side side[2])
 static void reset_all(const struct side side[2])
 {
 	const struct softhca_qp_attr attr = {.state = SOFTHCA_QPS_RESET};
-	double begun = now_ms();
+	double begun, longest = 0;
 
 	for (int k = 0; k < 2; k++)
-		for (int i = 0; i < QPS; i++)
+		for (int i = 0; i < QPS; i++) {
+			begun = now_ms();
 			NEED(softhca_modify_qp(side[k].qp[i], &attr, SOFTHCA_QP_STATE) == 0);
-	printf("reset in %.0f ms\n", now_ms() - begun);
+			longest = now_ms() - begun > longest ? now_ms() - begun : longest;
+		}
+	printf("reset in %.0f ms at most\n", longest);
 	fflush(stdout);
-	NEED(now_ms() - begun < RESETS_MS_MAX);
+	NEED(longest < RESET_MS_MAX);
 }
 
 /* A WRITE of each queue pair of the left side, of which as many complete. Doorbells of the former life that
