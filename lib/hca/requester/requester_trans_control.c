@@ -92,13 +92,13 @@ static void unlist(struct rtc *t, struct qp *q)
  * that may be paused, and the CEU waits. */
 static void rtc_release(struct engine *e, struct qp *q)
 {
+	pacer_leave(&e->rtc->pacer, q); /* which would list it again */
 	unlist(e->rtc, q);
 	if (q->rtc.head && !resolution_abandon(e, q, q->rtc.head)) {
 		wake_post(&e->wake[WAKE_RTC], &q->wake[WAKE_RTC], q->index); /* check again */
 		return;
 	}
 	requests_free(e, &q->rtc.head);
-	pacer_leave(&e->rtc->pacer, q);
 	qp_close(q, WAKE_RTC);
 }
 

@@ -209,8 +209,9 @@ static unsigned flush(struct engine *e, struct counters *c, struct qp *qp, unsig
 
 /*
  * The numbers of queue pairs that leave may be reused at once. Answers to them that are still in
- * EE_RESPG get the number of none, with which RespPktGen drops them. It does not have to take them
- * first: it may be paused, or have no room, while the CEU waits. Its stage is this one.
+ * EE_RESPG become none, which RespPktGen drops. It does not have to take them first: it may be
+ * paused, or have no room, while the CEU waits. Its stage is this one. (Not their numbers: the frame
+ * may come by HeaderParser once more, which writes them again.)
  */
 static void void_answers(struct engine *e)
 {
@@ -220,7 +221,7 @@ static void void_answers(struct engine *e)
 		struct arrival *a = arrival_of(ring_slots(r)[i & r->mask]);
 
 		if (!qp_find(e->qps, a->qpn))
-			a->qpn = 0;
+			a->response = RESPONSE_NONE;
 	}
 }
 

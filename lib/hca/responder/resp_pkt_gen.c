@@ -456,7 +456,7 @@ static inline void accept_answer(struct engine *e, struct resp_pkt_gen *p, struc
 {
 	struct qp *qp = qp_find(e->qps, a->qpn);
 
-	if (unlikely(!qp || qp_state(qp) < QP_RTR)) {
+	if (unlikely(!qp || qp_state(qp) < QP_RTR || a->response == RESPONSE_NONE)) {
 		count(c, COUNTER_drop_qp_state);
 	} else if (a->response == RESPONSE_READ || qp->respg.head) {
 		order_put(e->qps, c, qp, a);
