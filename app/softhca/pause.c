@@ -41,17 +41,10 @@ static int read_operand(const struct request *r, struct control_pause *in)
 
 static int send_request(int daemon, enum control_type type, const struct control_pause *in)
 {
-	struct control_pause_reply out;
+	struct control_change_reply out = {0};
 	int ret = ask(daemon, type, in, sizeof(*in), &out, sizeof(out), -1, NULL);
 
-	if (ret == -EPERM)
-		fputs("softhca: " ONLY_ADMINS_MAY("pause, step and resume modules") "\n", stderr);
-	else if (ret)
-		return failed(in->name, strerror(-ret));
-	else
-		fprintf(out.error ? stderr : stdout, "%s%.*s\n", out.error ? "softhca: " : "",
-			(int)sizeof(out.text), out.text);
-	return ret || out.error ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
+	return changed(in->name, ONLY_ADMINS_MAY("pause, step and resume modules"), ret, &out);
 }
 
 /* Connects, and asks for it. The connection becomes the caller's. Exit code. */

@@ -113,21 +113,14 @@ static void print_json(const struct settings *all, const struct request *r)
 static int change(const struct settings *all, const struct control_setting *s, const char *value)
 {
 	struct control_set in = {.version = CONTROL_VERSION};
-	struct control_set_reply out;
+	struct control_change_reply out = {0};
 	int n = snprintf(in.assignment, sizeof(in.assignment), "%s.%s=%s", s->section, s->key,
 			 value);
 	int ret = n < (int)sizeof(in.assignment)
 			  ? ask(all->fd, CONTROL_SET, &in, sizeof(in), &out, sizeof(out), -1, NULL)
 			  : -ENAMETOOLONG;
 
-	if (ret == -EPERM)
-		fputs("softhca: " ONLY_ADMINS_MAY("change settings") "\n", stderr);
-	else if (ret)
-		return failed(s->key, strerror(-ret));
-	else
-		fprintf(out.error ? stderr : stdout, "%s%.*s\n", out.error ? "softhca: " : "",
-			(int)sizeof(out.text), out.text);
-	return ret || out.error ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
+	return changed(s->key, ONLY_ADMINS_MAY("change settings"), ret, &out);
 }
 
 static int refuse_name(const struct settings *all, const char *name)

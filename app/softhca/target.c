@@ -57,3 +57,17 @@ int target_missing(const struct request *r, int error)
 	target_explain("softhca", r->socket, error);
 	return EXIT_CODE_FAILURE;
 }
+
+int changed(const char *what, const char *not_allowed, int ret,
+	    const struct control_change_reply *reply)
+{
+	if (ret == -EPERM) {
+		fprintf(stderr, "softhca: %s\n", not_allowed);
+		return EXIT_CODE_FAILURE;
+	}
+	if (ret)
+		return failed(what, strerror(-ret));
+	fprintf(reply->error ? stderr : stdout, "%s%.*s\n", reply->error ? "softhca: " : "",
+		(int)sizeof(reply->text), reply->text);
+	return reply->error ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
+}

@@ -12,4 +12,9 @@ void target_explain(const char *program, const char *socket, int error);
 /* The same for this request. Returns EXIT_CODE_FAILURE. */
 int target_missing(const struct request *r, int error);
 
+/* Prints how the daemon has answered the request for a change: what ask() returned, and if that is 0 the
+ * reply. not_allowed: the text for -EPERM. Exit code. */
+int changed(const char *what, const char *not_allowed, int ret,
+	    const struct control_change_reply *reply);
+
 #endif

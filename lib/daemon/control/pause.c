@@ -20,7 +20,7 @@ enum { STEP_WAITS_MAX = 1000 }; /* quiescent states that a step may take; one is
 
 /* Appends to the text of a reply, as far as there is room. */
 static void __attribute__((format(printf, 2, 3)))
-say(struct control_pause_reply *out, const char *format, ...)
+say(struct control_change_reply *out, const char *format, ...)
 {
 	size_t used = strlen(out->text);
 	va_list list;
@@ -31,7 +31,7 @@ say(struct control_pause_reply *out, const char *format, ...)
 }
 
 static int __attribute__((format(printf, 3, 4)))
-refuse(struct control_pause_reply *out, int error, const char *format, ...)
+refuse(struct control_change_reply *out, int error, const char *format, ...)
 {
 	va_list list;
 
@@ -42,7 +42,7 @@ refuse(struct control_pause_reply *out, int error, const char *format, ...)
 	return 0;
 }
 
-static void say_modules(struct control_pause_reply *out, const struct device *d, uint32_t modules,
+static void say_modules(struct control_change_reply *out, const struct device *d, uint32_t modules,
 			const char *what)
 {
 	if (!modules)
@@ -84,7 +84,7 @@ static bool may_stop(const struct device *d)
 
 /* 0; -errno; with *modules 0 the reply says what is wrong. */
 static int check(struct client *client, const struct control_pause *in,
-		 struct control_pause_reply *out, uint32_t *modules)
+		 struct control_change_reply *out, uint32_t *modules)
 {
 	*modules = 0;
 	if (in->version != CONTROL_VERSION)
@@ -190,7 +190,7 @@ static void end_holders(struct control *c, const struct client *asking)
 int run_pause(struct call *call)
 {
 	const struct control_pause *in = call->body;
-	struct control_pause_reply *out = call->reply;
+	struct control_change_reply *out = call->reply;
 	struct client *client = call->client;
 	struct control *c = client->control;
 	bool allowed = false;
@@ -226,7 +226,7 @@ int run_pause(struct call *call)
 int run_resume(struct call *call)
 {
 	const struct control_pause *in = call->body;
-	struct control_pause_reply *out = call->reply;
+	struct control_change_reply *out = call->reply;
 	struct client *client = call->client;
 	struct control *c = client->control;
 	uint32_t modules;
@@ -284,7 +284,7 @@ void pause_leave(struct client *client)
 
 /* ---- steps ---- */
 
-static void say_element(struct control_pause_reply *out, const struct step_element *element)
+static void say_element(struct control_change_reply *out, const struct step_element *element)
 {
 	const char *name = wire_opcode_name(element->opcode);
 
@@ -295,7 +295,7 @@ static void say_element(struct control_pause_reply *out, const struct step_eleme
 		say(out, " (QP %u)", (unsigned int)element->qpn);
 }
 
-static void say_step(struct control_pause_reply *out, const struct device *d,
+static void say_step(struct control_change_reply *out, const struct device *d,
 		     const struct engine *e, enum module_id id, const struct step_report *r)
 {
 	const char *before = ": ";
@@ -337,7 +337,7 @@ static int step_engine(struct control *c, struct engine *e, enum module_id id, u
 
 /* In the first engine that has something to do. */
 static int step_module(struct control *c, struct device *d, enum module_id id, uint32_t steps,
-		       struct control_pause_reply *out)
+		       struct control_change_reply *out)
 {
 	struct step_report report;
 	int done = 0;
@@ -349,7 +349,6 @@ static int step_module(struct control *c, struct device *d, enum module_id id, u
 		if (!done)
 			continue;
 		say_step(out, d, e, id, &report);
-		out->steps += (uint32_t)done;
 		return 0;
 	}
 	say(out, "%s%s %s: nothing to do, or no room for it", out->text[0] ? "\n" : "",
@@ -360,7 +359,7 @@ static int step_module(struct control *c, struct device *d, enum module_id id, u
 int run_step(struct call *call)
 {
 	const struct control_pause *in = call->body;
-	struct control_pause_reply *out = call->reply;
+	struct control_change_reply *out = call->reply;
 	struct control *c = call->client->control;
 	uint32_t modules;
 	int rc = check(call->client, in, out, &modules);

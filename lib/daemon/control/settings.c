@@ -55,7 +55,7 @@ int run_set(struct call *call)
 	const struct control_config *c = &client->control->config;
 	const struct control_set *in = call->body;
 	const struct control_changer who = {client->uid, client->pid};
-	struct control_set_reply *out = call->reply;
+	struct control_change_reply *out = call->reply;
 
 	if (in->version != CONTROL_VERSION)
 		return -EPROTO;

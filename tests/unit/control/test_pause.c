@@ -4,7 +4,7 @@
 #include "pipeline/stepping.h"
 #include "raw_client.h"
 
-static struct control_pause_reply out;
+static struct control_change_reply out;
 
 static int ask_for(int fd, enum control_type type, const struct control_pause *in)
 {

@@ -105,7 +105,7 @@ static int get_setting(int fd, uint32_t version, uint32_t index)
 TEST(settings__are_read_and_changed_before_hello)
 {
 	struct control_set in = {.version = CONTROL_VERSION, .assignment = "hca0.answer=42"};
-	struct control_set_reply out = {0};
+	struct control_change_reply out = {0};
 	int fd = raw_connect(f.path);
 	char text[64];
 

@@ -171,10 +171,11 @@ struct control_set {
 	char assignment[480]; /* "SECTION.KEY=VALUE" */
 };
 
-struct control_set_reply {
-	int32_t error; /* 0: it applies; -errno: nothing has changed, and the text says why */
+/* To SET, PAUSE, STEP and RESUME. */
+struct control_change_reply {
+	int32_t error; /* 0; -errno: nothing has changed, and the text says why */
 	uint32_t reserved;
-	char text[480];
+	char text[480]; /* what was done */
 };
 
 /* The same views as those of DPDK's telemetry socket. Both texts end with a NUL. */
@@ -194,12 +195,6 @@ struct control_pause {
 	uint32_t reserved;
 	char device[32]; /* "": all that allow it */
 	char name[32];	 /* of a module or a stage; "": all */
-};
-
-struct control_pause_reply {
-	int32_t error;	/* 0; -errno: nothing has changed, and the text says why */
-	uint32_t steps; /* STEP: that did something */
-	char text[480]; /* what was done, a line for each module or HCA */
 };
 
 struct control_trace {
