@@ -83,15 +83,6 @@ int refuse_option(const char *name)
 	return refuse_word("option", name[1] == '-' ? "--" : "-", &g);
 }
 
-/* The module that calls that one; NULL: it is polled by its stage. */
-static const char *caller_of(unsigned module)
-{
-	for (unsigned i = 0; i < CALL_COUNT; i++)
-		if (call_infos[i].called == module)
-			return module_infos[call_infos[i].caller].name;
-	return NULL;
-}
-
 int refuse_module(const char *name)
 {
 	struct guess g = {.typed = name, .distance = 3};
@@ -102,13 +93,13 @@ int refuse_module(const char *name)
 		consider(&g, stage_infos[i].name);
 	}
 	for (unsigned i = 0; i < MODULE_COUNT; i++) {
-		const char *caller = caller_of(i);
+		enum module_id caller = module_caller(i);
 
 		if (strcmp(name, module_infos[i].name) != 0) {
 			consider(&g, module_infos[i].name);
-		} else if (caller) {
+		} else if (caller != MODULE_COUNT) {
 			fprintf(stderr, "softhca: %s runs when %s calls it, and stands with it\n",
-				name, caller);
+				name, module_infos[caller].name);
 			return EXIT_CODE_USAGE;
 		} else {
 			return EXIT_CODE_OK;

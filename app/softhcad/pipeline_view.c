@@ -55,7 +55,7 @@ void runtime_put(const struct engine *e, json_t *to)
 	dict_u64(to, "tsc", rte_rdtsc());
 	dict_u64(to, "tsc_hz", rte_get_tsc_hz());
 	for (unsigned i = 0; modules && i < MODULE_COUNT; i++)
-		if (module_is_polled(i))
+		if (module_caller(i) == MODULE_COUNT)
 			dict_put(modules, module_infos[i].name,
 				 run_of(&e->run[i], stage_infos[module_infos[i].stage].name));
 	dict_put(to, "modules", modules);

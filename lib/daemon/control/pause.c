@@ -65,8 +65,9 @@ static uint32_t modules_named(const char *name)
 	for (unsigned int i = 0; i < MODULE_COUNT; i++) {
 		const struct module_info *m = &module_infos[i];
 
-		if (module_is_polled(i) && (!name[0] || strcmp(name, m->name) == 0 ||
-					    strcmp(name, stage_infos[m->stage].name) == 0))
+		if (module_caller(i) == MODULE_COUNT &&
+		    (!name[0] || strcmp(name, m->name) == 0 ||
+		     strcmp(name, stage_infos[m->stage].name) == 0))
 			modules |= 1u << i;
 	}
 	return modules;

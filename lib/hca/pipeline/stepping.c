@@ -36,14 +36,6 @@ void stepping_destroy(struct engine *e)
 	e->stepping = NULL;
 }
 
-bool module_is_polled(enum module_id id)
-{
-	for (unsigned i = 0; i < CALL_COUNT; i++)
-		if (call_infos[i].called == id)
-			return false;
-	return true;
-}
-
 void stepping_watch(struct engine *e)
 {
 	engine_watch(e, WATCH_STEPPED, e->stepping->standing || e->stepping->trace);

@@ -23,3 +23,11 @@ const struct call_info call_infos[CALL_COUNT] = {
 	[CALL_##id] = {name, MODULE_##caller, MODULE_##called, fifos, text},
 #include "pipeline/topology.def"
 };
+
+enum module_id module_caller(enum module_id id)
+{
+	for (unsigned i = 0; i < CALL_COUNT; i++)
+		if (call_infos[i].called == id)
+			return call_infos[i].caller;
+	return MODULE_COUNT;
+}

@@ -49,9 +49,6 @@ struct stepping {
 int stepping_create(struct engine *e);
 void stepping_destroy(struct engine *e);
 
-/* Is it polled by its stage? Others run when they are called. Any thread. */
-bool module_is_polled(enum module_id id);
-
 /* What is paused or traced of the engine has changed. Control thread. */
 void stepping_watch(struct engine *e);
 

@@ -56,4 +56,7 @@ extern const struct module_info module_infos[MODULE_COUNT];
 extern const struct channel_info channel_infos[CHANNEL_COUNT];
 extern const struct call_info call_infos[CALL_COUNT];
 
+/* The module that calls that one; MODULE_COUNT: none does, its stage polls it. */
+enum module_id module_caller(enum module_id id);
+
 #endif
