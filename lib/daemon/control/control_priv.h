@@ -371,6 +371,11 @@ void mr_memory_drop(struct client *client, struct mr_memory *m);
 
 /* The device of that name, or NULL. name is NUL-terminated. */
 struct device *device_named(struct control *c, const char *name);
+/* Behind the last one. */
+static inline struct device *devices_end(struct control *c)
+{
+	return c->devices + c->config.device_count;
+}
 /* GID `index`, 0 or -ENOENT; and their number. */
 int device_gid(const struct device *d, uint32_t index, uint8_t gid[16]);
 uint32_t device_gid_count(const struct device *d);

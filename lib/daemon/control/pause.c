@@ -104,11 +104,6 @@ static int check(struct client *client, const struct control_pause *in,
 
 /* ---- what stands ---- */
 
-static struct device *devices_end(struct control *c)
-{
-	return c->devices + c->config.device_count;
-}
-
 static struct engine *engines_end(const struct device *d)
 {
 	return d->config.hca->engines + d->config.hca->config.engines;
@@ -287,11 +282,12 @@ void pause_leave(struct client *client)
 
 static void say_element(struct control_change_reply *out, const struct step_element *element)
 {
-	const char *name = wire_opcode_name(element->opcode);
+	const struct trace_record *what = &element->what;
+	const char *name = wire_opcode_name(what->opcode);
 
-	if (element->is_packet)
+	if (what->kind == TRACE_PACKET)
 		say(out, " (QP %u, %s, PSN %u, %u bytes)", (unsigned int)element->qpn,
-		    name ? name : "?", (unsigned int)element->psn, (unsigned int)element->bytes);
+		    name ? name : "?", (unsigned int)what->psn, (unsigned int)what->bytes);
 	else if (element->qpn)
 		say(out, " (QP %u)", (unsigned int)element->qpn);
 }

@@ -13,11 +13,6 @@
 #include "pipeline/stepping.h"
 #include "pipeline/trace.h"
 
-static struct device *devices_end(struct control *c)
-{
-	return c->devices + c->config.device_count;
-}
-
 /* 0, -ENOMEM, -EBUSY: somebody traces that engine. */
 static int follow(struct client *client, struct device *d, const struct qp *q)
 {

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 #include <rte_cycles.h>
-#include "pipeline/message.h"
 #include "pipeline/module_run.h"
 #include "pipeline/stepping.h"
 #include "pipeline/trace.h"
@@ -87,31 +86,18 @@ static void set_gates(struct engine *e, enum module_id id, bool closed)
 
 static struct step_element describe(struct rte_mbuf *m, enum channel_id from)
 {
-	const struct packet *p = packet_of(m);
-	const struct arrival *a = arrival_of(m);
+	struct step_element element;
 	struct wire_frame f = {0};
 
-	switch (from) {
-	case CHANNEL_RTC_RPG:
-	case CHANNEL_RRC_RPG:
-		return (struct step_element){p->qpn, true, p->headers.opcode, p->headers.psn,
-					     p->payload_bytes};
-	case CHANNEL_RPG_TXA:
-	case CHANNEL_RESPG_TXA:
+	element.qpn = trace_describe(m, from, &element.what);
+	if (element.what.kind == TRACE_RESPONSE) { /* the frame is there, and nobody else's */
 		wire_parse_frame(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, &f);
-		return (struct step_element){p->qpn, true, f.h.opcode, f.h.psn, f.payload_bytes};
-	case CHANNEL_HP_RRC:
-	case CHANNEL_HP_EE:
-	case CHANNEL_EE_RESPG:
-		return (struct step_element){a->qpn, true, a->headers.opcode, a->headers.psn,
-					     a->payload_bytes};
-	case CHANNEL_RTC_TC:
-	case CHANNEL_RRC_TC:
-	case CHANNEL_TC_RRC:
-		return (struct step_element){.qpn = timer_event_of(m)->qpn};
-	default:
-		return (struct step_element){.qpn = request_of(m)->qpn};
+		element.what = (struct trace_record){.kind = TRACE_PACKET,
+						     .psn = f.h.psn,
+						     .opcode = f.h.opcode,
+						     .bytes = f.payload_bytes};
 	}
+	return element;
 }
 
 static uint64_t put_in_all(const struct engine *e, enum module_id id)

@@ -58,8 +58,7 @@ static struct trace_record of_arrival(const struct arrival *a)
 				     .bytes = a->payload_bytes};
 }
 
-/* What lies in that channel, and whose it is. */
-static uint32_t describe(struct rte_mbuf *m, enum channel_id in, struct trace_record *r)
+uint32_t trace_describe(struct rte_mbuf *m, enum channel_id in, struct trace_record *r)
 {
 	switch (in) {
 	case CHANNEL_RTC_RPG:
@@ -96,7 +95,7 @@ static unsigned find(const struct engine *e, uint32_t qpn, enum channel_id in, u
 	for (uint32_t i = from; i != to && n < CANDIDATES_MAX; i++) {
 		struct rte_mbuf *m = __atomic_load_n(&ring_slots(r)[i & r->mask], __ATOMIC_RELAXED);
 
-		if (describe(m, in, &c[n].record) != qpn)
+		if (trace_describe(m, in, &c[n].record) != qpn)
 			continue;
 		c[n].record.channel = (uint8_t)in;
 		c[n++].index = i;

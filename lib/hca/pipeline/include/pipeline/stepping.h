@@ -18,14 +18,13 @@
  * the control thread.
  */
 #include <stdbool.h>
+#include "host-abi/trace_record.h"
 #include "pipeline/engine.h"
 
 /* An element that a module took from a channel. */
 struct step_element {
-	uint32_t qpn; /* 0: there is none */
-	bool is_packet;
-	uint8_t opcode;	     /* of packets: BTH's */
-	uint32_t psn, bytes; /* of packets; of the payload */
+	uint32_t qpn;		  /* 0: there is none */
+	struct trace_record what; /* as trace_describe() says */
 };
 
 struct step_report {
