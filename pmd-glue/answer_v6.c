@@ -66,28 +66,11 @@ static bool nd_is_sane(const struct message *msg)
 
 static void send_advertisement(struct port *port, const struct message *msg)
 {
-	static const uint8_t all_nodes[16] = {0xff, 0x02, [15] = 1};
 	bool probe = is_unspecified(msg->ip->src_addr); /* duplicate address detection */
-	const uint8_t *to = probe ? all_nodes : msg->ip->src_addr;
-	uint8_t mac[6];
-	struct nd_frame *nd;
-	void *l3;
-	struct rte_mbuf *m;
 
-	memcpy(mac, &msg->ether->src_addr, 6);
-	if (probe)
-		multicast_mac(all_nodes, mac);
-	m = control_frame(port, mac, RTE_ETHER_TYPE_IPV6, sizeof(*nd), &l3);
-	if (!m)
-		return;
-	nd = l3;
-	nd->icmp.type = ND_ADVERTISEMENT;
-	nd->icmp.flags = ND_OVERRIDE | (probe ? 0 : ND_SOLICITED);
-	memcpy(nd->target, nd_target(msg), 16);
-	nd->option_type = ND_OPTION_TARGET_MAC;
-	nd_finish(nd, nd_target(msg), to, port->mac);
-	control_send(port, m);
-	control_count(port, PORT_COUNTER_nd_answered);
+	if (advertise(port, nd_target(msg), probe ? NULL : msg->ip->src_addr,
+		      msg->ether->src_addr.addr_bytes))
+		control_count(port, PORT_COUNTER_nd_answered);
 }
 
 static void take_solicitation(struct port *port, const struct message *msg)

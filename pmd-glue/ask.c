@@ -105,33 +105,33 @@ void ask_for(struct port *port, const uint8_t ip[16])
 		ask_arp(port, ip, source);
 }
 
-/* RFC 4861 7.2.6 */
-static void advertise(struct port *port, const uint8_t ip[16])
+bool advertise(struct port *port, const uint8_t ip[16], const uint8_t to[16], const uint8_t mac[6])
 {
 	static const uint8_t all_nodes[16] = {0xff, 0x02, [15] = 1};
-	uint8_t mac[6];
+	uint8_t all_nodes_mac[6];
 	struct nd_frame *nd;
 	void *l3;
 	struct rte_mbuf *m;
 
-	multicast_mac(all_nodes, mac);
-	m = control_frame(port, mac, RTE_ETHER_TYPE_IPV6, sizeof(*nd), &l3);
+	multicast_mac(all_nodes, all_nodes_mac);
+	m = control_frame(port, to ? mac : all_nodes_mac, RTE_ETHER_TYPE_IPV6, sizeof(*nd), &l3);
 	if (!m)
-		return;
+		return false;
 	nd = l3;
 	nd->icmp.type = ND_ADVERTISEMENT;
-	nd->icmp.flags = ND_OVERRIDE;
+	nd->icmp.flags = ND_OVERRIDE | (to ? ND_SOLICITED : 0);
 	memcpy(nd->target, ip, 16);
 	nd->option_type = ND_OPTION_TARGET_MAC;
-	nd_finish(nd, ip, all_nodes, port->mac);
+	nd_finish(nd, ip, to ? to : all_nodes, port->mac);
 	control_send(port, m);
+	return true;
 }
 
 void announce(struct port *port, const struct port_address *own)
 {
 	control_count(port, PORT_COUNTER_announced);
 	if (own->v6)
-		advertise(port, own->ip);
+		advertise(port, own->ip, NULL, NULL);
 	else
 		ask_arp(port, own->ip, own);
 }

@@ -47,6 +47,10 @@ struct rte_mbuf *control_frame(struct port *port, const uint8_t dst_mac[6], uint
 /* Passes a frame to the data path for sending; takes ownership. */
 void control_send(struct port *port, struct rte_mbuf *m);
 
+/* Advertises (RFC 4861 7.2.4, 7.2.6) that the IPv6 address is at our MAC address: to who has asked, at
+ * that MAC address; to NULL: to all. False: there was no buffer. May be lost. */
+bool advertise(struct port *port, const uint8_t ip[16], const uint8_t to[16], const uint8_t mac[6]);
+
 /* Tells neighbours that the address is at our MAC address. May be lost. */
 void announce(struct port *port, const struct port_address *own);
 
