@@ -2,7 +2,7 @@
 #ifndef DICT_H
 #define DICT_H
 /*
- * What a view shows: dictionaries and arrays, of which views.c makes JSON and telemetry.c an answer of
+ * What a view shows: dictionaries and arrays, of which show.c makes JSON and telemetry.c an answer of
  * DPDK's telemetry. NULL (out of memory) may be passed on: what it would have contained is not shown.
  */
 #include <stdint.h>

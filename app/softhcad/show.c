@@ -46,12 +46,14 @@ static uint32_t number(const char *params, unsigned commas)
 	return params ? strtoul(params, NULL, 0) : 0;
 }
 
-/* The engine that the first two name; NULL: there is none. */
-static const struct engine *find_engine(struct daemon *d, const char *params)
+/* The engine that the first two name, of *device; NULL: there is none. */
+static const struct engine *find_engine(struct daemon *d, const char *params,
+					struct device **device)
 {
-	const struct device *v = find_device(d, params);
+	struct device *v = find_device(d, params);
 	const uint32_t engine = number(params, 1);
 
+	*device = v;
 	return v && engine < v->section->engines ? &v->hca->engines[engine] : NULL;
 }
 
@@ -89,11 +91,12 @@ static int show_qp(struct daemon *d, const struct control_viewer *who, const cha
 static int show_fifos(struct daemon *d, const struct control_viewer *who, const char *params,
 		      json_t *to)
 {
-	const struct engine *e = find_engine(d, params);
+	struct device *v;
+	const struct engine *e = find_engine(d, params, &v);
 
 	if (!e)
 		return -ENODEV;
-	dict_string(to, "hca", find_device(d, params)->section->name);
+	dict_string(to, "hca", v->section->name);
 	pipeline_put(e, to);
 	return 0;
 }
@@ -103,8 +106,8 @@ static int show_fifos(struct daemon *d, const struct control_viewer *who, const 
 static int show_runtime(struct daemon *d, const struct control_viewer *who, const char *params,
 			json_t *to)
 {
-	const struct engine *e = find_engine(d, params);
-	struct device *v = find_device(d, params);
+	struct device *v;
+	const struct engine *e = find_engine(d, params, &v);
 
 	if (!e)
 		return -ENODEV;

@@ -47,10 +47,6 @@ dropped() {
 	END
 }
 
-# refused PATTERN COMMAND...: the command fails, and says that.
-refused() {
-	! "${@:2}" >"$SCRATCH/refused.log" 2>&1 && grep -q "$1" "$SCRATCH/refused.log"
-}
 
 # Whole frames, with the payload that both ends have left in their programs' memory.
 mkdir "$SCRATCH/captures"
@@ -70,8 +66,8 @@ touch "$others"
 chmod 644 "$others" "$SCRATCH/captures/whole.pcapng"
 ln -s "$others" "$SCRATCH/link.pcapng"
 ln "$others" "$SCRATCH/twice.pcapng"
-check 'no link is followed' refused 'symbolic links' "$TOOL" capture left -w "$SCRATCH/link.pcapng"
-check 'no file of two names is written' refused permitted "$TOOL" capture left -w "$SCRATCH/twice.pcapng"
+check 'no link is followed' refuses 'symbolic links' "$TOOL" capture left -w "$SCRATCH/link.pcapng"
+check 'no file of two names is written' refuses permitted "$TOOL" capture left -w "$SCRATCH/twice.pcapng"
 capture mine left -w "$SCRATCH/captures/whole.pcapng"
 check 'its file is its own from now on' test "$(stat -c %a "$SCRATCH/captures/whole.pcapng")" = 600
 check 'it ends' ends INT
@@ -106,7 +102,7 @@ done
 for round in 1 2 3 4; do
 	capture "busy$round" left -w "$SCRATCH/none.pcapng"
 done
-check 'one too many is refused' refused busy "$TOOL" capture left -w "$SCRATCH/none.pcapng"
+check 'one too many is refused' refuses busy "$TOOL" capture left -w "$SCRATCH/none.pcapng"
 
 # Who does not read loses frames, and knows it; nobody else does.
 capture stopped right -w "$SCRATCH/stopped.pcapng"
@@ -121,7 +117,7 @@ check 'the others go on' kill -0 "$traffic"
 
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	cp "$TOOL" "$SCRATCH/softhca" && chmod 755 "$SCRATCH/softhca"
-	check 'another user is refused' refused 'only root' setpriv --reuid 65534 --regid 65534 \
+	check 'another user is refused' refuses 'only root' setpriv --reuid 65534 --regid 65534 \
 		--clear-groups "$SCRATCH/softhca" capture right -c 1
 	check 'one of the admin_group is not' timeout 20 setpriv --reuid 65534 --regid 65534 \
 		--groups games "$SCRATCH/softhca" capture right -c 1

@@ -238,5 +238,10 @@ frames_right() {
 	sed 's/^/   /' "$SCRATCH/check.log"
 }
 
+# refuses PATTERN COMMAND...: the command fails, and says that.
+refuses() {
+	! "${@:2}" >"$SCRATCH/refused.log" 2>&1 && grep -q "$1" "$SCRATCH/refused.log"
+}
+
 # Fails with the first lines of a file or pipe, unless it is empty.
 no_lines() { [ -r "$1" ] && ! head -n 20 "$1" | grep ''; }

@@ -10,9 +10,6 @@ daemon=$started
 chmod 711 "$SCRATCH"
 export SOFTHCA_SOCKET=$SCRATCH/ring.sock
 
-refused() {
-	! "${@:2}" >"$SCRATCH/refused.log" 2>&1 && grep -q "$1" "$SCRATCH/refused.log"
-}
 says() { "${@:2}" 2>&1 | grep -qE "$1"; }
 # fill HCA FIFO: elements in it.
 fill() { "$TOOL" --json --hca "$1" fifos | grep -o "\"$2\":{\"depth\":[0-9]*,\"used\":[0-9]*" | sed 's/.*://'; }
@@ -98,7 +95,7 @@ wait_for 10 grep -q Ctrl-C "$SCRATCH/held.log"
 traffic
 sleep 1.5
 check 'the command still runs' kill -0 "$held"
-check 'it stands once' refused already "$TOOL" pause rtc
+check 'it stands once' refuses already "$TOOL" pause rtc
 check 'it holds all up' kill -0 "$traffic"
 kill -KILL "$held"
 check 'until it ends, however' over
@@ -137,20 +134,20 @@ start held "$TOOL" --socket "$SCRATCH/nowhere.sock" pause ee
 check 'no daemon is none' wait_for 10 grep -q 'no daemon answers at' "$SCRATCH/held.log"
 
 "$TOOL" set debug off >/dev/null
-check 'where debug is off nothing stands' refused 'debug of every HCA is off' "$TOOL" pause ee
+check 'where debug is off nothing stands' refuses 'debug of every HCA is off' "$TOOL" pause ee
 "$TOOL" set left.debug on >/dev/null
 check 'where it is on, it does' says '^left: ee paused$' "$TOOL" pause ee --keep
 "$TOOL" resume >/dev/null
-check 'not what is called' refused 'stands with it' "$TOOL" pause sem
-check 'nor what there is not' refused "did you mean 'rtc'" "$TOOL" pause left.rtcc
-check 'nor elsewhere' refused 'no HCA nowhere' "$TOOL" pause nowhere.ee
-check 'nor so often' refused 'no number of steps' "$TOOL" step ee 1001
-check 'what runs is not stepped' refused 'not paused' "$TOOL" step ee
+check 'not what is called' refuses 'stands with it' "$TOOL" pause sem
+check 'nor what there is not' refuses "did you mean 'rtc'" "$TOOL" pause left.rtcc
+check 'nor elsewhere' refuses 'no HCA nowhere' "$TOOL" pause nowhere.ee
+check 'nor so often' refuses 'no number of steps' "$TOOL" step ee 1001
+check 'what runs is not stepped' refuses 'not paused' "$TOOL" step ee
 
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	cp "$TOOL" "$SCRATCH/softhca" && chmod 755 "$SCRATCH/softhca"
 	user() { timeout 20 setpriv --reuid 65534 --regid 65534 "$@"; }
-	check 'another user may not' refused 'only root' user --clear-groups "$SCRATCH/softhca" pause ee
+	check 'another user may not' refuses 'only root' user --clear-groups "$SCRATCH/softhca" pause ee
 	check 'one of the admin_group may' says 'paused' user --groups games "$SCRATCH/softhca" pause left.ee --keep
 else
 	echo 'not run: another user (needs root, setpriv)'

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "softhca/softhca.h"
+#include "need.h"
 
 enum {
 	QPS = 64,
@@ -30,14 +31,6 @@ struct side {
 	struct softhca_qp *qp[QPS];
 	uint8_t *memory; /* BYTES for each queue pair */
 };
-
-#define NEED(what)                                                                                 \
-	do {                                                                                       \
-		if (!(what)) {                                                                     \
-			fprintf(stderr, "%s:%d: %s: %m\n", __FILE__, __LINE__, #what);             \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static double now_ms(void)
 {

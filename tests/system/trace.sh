@@ -10,9 +10,6 @@ daemon=$started
 chmod 711 "$SCRATCH"
 export SOFTHCA_SOCKET=$SCRATCH/ring.sock
 
-refused() {
-	! "${@:2}" >"$SCRATCH/refused.log" 2>&1 && grep -q "$1" "$SCRATCH/refused.log"
-}
 qpn() { "$TOOL" --hca left qp | awk '$2 == "RC" && $3 == "RTS" && $6 { print $1 }'; }
 has_one() { [ "$(qpn | wc -l)" = 1 ]; }
 # traffic ARGUMENTS...: in the background, in $traffic, of queue pair $qpn.
@@ -56,7 +53,7 @@ check 'it is right' right_file "$SCRATCH/trace.json"
 check 'the traffic goes on' kill -0 "$traffic"
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	cp "$TOOL" "$SCRATCH/softhca" && chmod 755 "$SCRATCH/softhca"
-	check 'another user may not' refused 'only root' setpriv --reuid 65534 --regid 65534 \
+	check 'another user may not' refuses 'only root' setpriv --reuid 65534 --regid 65534 \
 		--clear-groups "$SCRATCH/softhca" trace "$qpn"
 else
 	echo 'not run: another user (needs root, setpriv)'

@@ -438,7 +438,6 @@ void cm_thread_moved(struct cm_thread *t)
 
 void cm_thread_stop(struct cm_thread *t)
 {
-
 	if (!t || !t->created)
 		return;
 	__atomic_store_n(&t->stop, 1, __ATOMIC_SEQ_CST);

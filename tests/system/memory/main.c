@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "softhca/softhca.h"
+#include "../need.h"
 
 enum { BYTES = 300000, ALL = 0xf };
 
@@ -31,14 +32,6 @@ struct side {
 static char **arguments; /* of main() */
 static uint8_t data[BYTES] = {1};
 static const uint8_t constant[BYTES] = {[0] = 9, [BYTES - 1] = 8};
-
-#define NEED(what)                                                                                 \
-	do {                                                                                       \
-		if (!(what)) {                                                                     \
-			fprintf(stderr, "%s:%d: %s: %m\n", __FILE__, __LINE__, #what);             \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static double now(void)
 {
