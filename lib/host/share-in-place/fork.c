@@ -273,6 +273,7 @@ static void in_child(void)
 	if (active && !caught)
 		own_all();
 	stop_forget();
+	vma_forget();
 	sharing_lock_reset();
 	if (!active)
 		return;

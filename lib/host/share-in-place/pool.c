@@ -81,8 +81,6 @@ bool pool_limited(void)
 
 int pool_open(void)
 {
-	if (pool.fd >= 0 && pool_lost())
-		pool_forget();
 	if (pool.fd >= 0)
 		return 0;
 	return pool_limited() ? -EFBIG : make();

@@ -254,11 +254,10 @@ void sharing_reclaim(void)
  * are still known, lest the child of a later fork shares them. */
 static void part_with_lost(void)
 {
-	if (!idle.parts || !pool_lost())
-		return;
-	for (uint32_t i = 0; i < part_count; i++)
+	for (uint32_t i = 0; i < part_count && idle.parts; i++)
 		if (!parts[i].users)
 			swap_out_lost(&parts[i], limit_of(i));
+	pool_forget();
 }
 
 static uint64_t keep_max(void)
@@ -419,7 +418,7 @@ static int share(struct sharing *s, bool write)
 	const uintptr_t end =
 		(s->first + s->length + SHARING_PAGE - 1) & ~(uintptr_t)(SHARING_PAGE - 1);
 	static struct vma_reader reader;
-	int rc = vma_open(&reader);
+	int rc = vma_open_kept(&reader);
 
 	if (rc)
 		return rc;
@@ -460,7 +459,8 @@ int sharing_get(const void *addr, size_t length, bool write, struct sharing **ou
 	s->length = length;
 	fork_watch();
 	sharing_lock();
-	part_with_lost();
+	if (pool.fd >= 0 && pool_lost())
+		part_with_lost();
 	rc = pool_open();
 	if (!rc)
 		rc = share(s, write);

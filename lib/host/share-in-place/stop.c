@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -362,11 +363,16 @@ static int wait_for_all(void)
 	}
 }
 
-/* The number of threads is the link count of their directory, less two. */
+/* Is this the only thread? Only then the kernel grants this unshare(), which has no effect and takes
+ * less time than looking at /proc. Where a filter of system calls forbids it, the number of threads
+ * is the link count of their directory, less two. */
 static bool alone(void)
 {
+	long rc = sys6(SYS_unshare, CLONE_THREAD, 0, 0, 0, 0, 0);
 	struct stat st;
 
+	if (rc == 0 || rc == -EINVAL)
+		return rc == 0;
 	return stat("/proc/self/task", &st) == 0 && st.st_nlink == 3;
 }
 

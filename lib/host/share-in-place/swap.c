@@ -152,7 +152,7 @@ static bool unchanged(const struct step *s)
 	struct vma v;
 	bool same;
 
-	if (vma_open(&reader))
+	if (vma_open_kept(&reader))
 		return false;
 	same = vma_find(&reader, s->at, &v) && v.start <= s->at && v.end >= s->end &&
 	       v.protection == s->vma.protection && v.shared == s->vma.shared &&
@@ -392,7 +392,7 @@ static int64_t sweep(uintptr_t from, bool all, const struct part *part, uint64_t
 {
 	static struct vma_reader reader;
 	struct vma v;
-	int64_t n, sum = vma_open(&reader);
+	int64_t n, sum = vma_open_kept(&reader);
 
 	if (sum)
 		return sum;
@@ -422,7 +422,7 @@ bool swap_is_mapped(uint64_t begin, uint64_t end, uintptr_t addr)
 	struct vma v;
 	bool mapped;
 
-	if (vma_open(&reader))
+	if (vma_open_kept(&reader))
 		return true; /* assume so */
 	mapped = vma_find(&reader, addr, &v) && shows(&v, begin, end);
 	for (uintptr_t at = 0; !mapped && vma_find(&reader, at, &v); at = v.end)
@@ -435,7 +435,7 @@ void swap_mark(void)
 {
 	static struct vma_reader reader;
 	struct vma v;
-	const bool blind = vma_open(&reader); /* then assume that all are */
+	const bool blind = vma_open_kept(&reader); /* then assume that all are */
 
 	for (uint32_t i = 0; i < part_count; i++)
 		parts[i].mapped = blind;
@@ -467,7 +467,7 @@ void swap_out_lost(const struct part *part, uint64_t limit)
 
 	if (stop_others())
 		return;
-	if (vma_open(&reader) == 0) {
+	if (vma_open_kept(&reader) == 0) {
 		for (uintptr_t at = 0; vma_find(&reader, at, &v); at = v.end)
 			if (shows(&v, part->begin, limit))
 				copy_out(v, part->begin, limit);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include "sys.h"
 #include "vma.h"
@@ -69,7 +70,8 @@ int vma_open(struct vma_reader *r)
 	if (rc < 0)
 		return (int)rc;
 	r->fd = (int)rc;
-	r->begin = r->end = 0;
+	r->kept = false;
+	r->last.end = r->begin = r->end = 0;
 	if (asks < 0)
 		asks = ask(r, 0, &any, &rc) || rc == -ENOENT;
 	r->asks = asks && !vma_only_text;
@@ -78,13 +80,79 @@ int vma_open(struct vma_reader *r)
 
 void vma_close(struct vma_reader *r)
 {
-	sys6(SYS_close, r->fd, 0, 0, 0, 0, 0);
+	if (!r->kept)
+		sys6(SYS_close, r->fd, 0, 0, 0, 0, 0);
 }
 
 void vma_changed(struct vma_reader *r)
 {
-	sys6(SYS_lseek, r->fd, 0, SEEK_SET, 0, 0, 0);
-	r->begin = r->end = 0;
+	if (!r->asks)
+		sys6(SYS_lseek, r->fd, 0, SEEK_SET, 0, 0, 0);
+	r->last.end = r->begin = r->end = 0;
+}
+
+/* ---- the descriptor that is kept ---- */
+
+/* Which file it is, since the program may close it, as daemons close all, and open another under its
+ * number; and whose, since the child of a fork inherits that of its parent's mappings. */
+static struct {
+	int fd; /* -1: none */
+	dev_t device;
+	ino_t inode;
+	long process;
+} kept = {.fd = -1};
+
+/* No fstat(): other threads may be stopped in the middle of binding symbols. */
+static bool identify(int fd, struct stat *st)
+{
+	*st = (struct stat){.st_ino = 0};
+	return sys6(SYS_fstat, fd, (long)st, 0, 0, 0, 0) == 0;
+}
+
+static bool kept_is_open(void)
+{
+	struct stat st;
+
+	return kept.fd >= 0 && identify(kept.fd, &st) && st.st_ino == kept.inode &&
+	       st.st_dev == kept.device;
+}
+
+void vma_forget(void)
+{
+	if (kept_is_open())
+		sys6(SYS_close, kept.fd, 0, 0, 0, 0, 0);
+	kept.fd = -1;
+}
+
+static int open_and_keep(struct vma_reader *r, long process)
+{
+	int rc = vma_open(r);
+	struct stat st;
+
+	if (rc || !r->asks || !identify(r->fd, &st))
+		return rc;
+	kept.fd = r->fd;
+	kept.device = st.st_dev;
+	kept.inode = st.st_ino;
+	kept.process = process;
+	r->kept = true;
+	return 0;
+}
+
+int vma_open_kept(struct vma_reader *r)
+{
+	const long process = sys6(SYS_getpid, 0, 0, 0, 0, 0, 0);
+
+	if (vma_only_text)
+		return vma_open(r);
+	if (kept.process != process || !kept_is_open()) {
+		vma_forget();
+		return open_and_keep(r, process);
+	}
+	r->fd = kept.fd;
+	r->asks = r->kept = true;
+	r->last.end = r->begin = r->end = 0;
+	return 0;
 }
 
 /* ---- text ---- */
@@ -206,7 +274,15 @@ bool vma_find(struct vma_reader *r, uintptr_t addr, struct vma *out)
 {
 	long rc;
 
-	return r->asks ? ask(r, addr, out, &rc) : find_in_text(r, addr, out);
+	if (!r->asks)
+		return find_in_text(r, addr, out);
+	if (addr < r->last.start || addr >= r->last.end) {
+		r->last.end = 0;
+		if (!ask(r, addr, &r->last, &rc))
+			return false;
+	}
+	*out = r->last;
+	return true;
 }
 
 uint64_t vma_page_bytes(uintptr_t start)

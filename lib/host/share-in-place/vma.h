@@ -26,7 +26,9 @@ struct vma {
 
 struct vma_reader {
 	int fd;
-	bool asks; /* PROCMAP_QUERY works */
+	bool asks;	 /* PROCMAP_QUERY works */
+	bool kept;	 /* vma_close() leaves the descriptor open */
+	struct vma last; /* the last answer to a query; end is 0: none */
 	size_t begin, end;
 	char text[8192];
 };
@@ -36,7 +38,12 @@ extern bool vma_only_text;
 
 /* 0, -errno. */
 int vma_open(struct vma_reader *r);
+/* The same with a descriptor that stays open, where queries work: opening it takes longer than all
+ * that a registration asks. Callers hold the lock of all sharings. */
+int vma_open_kept(struct vma_reader *r);
 void vma_close(struct vma_reader *r);
+/* Closes the descriptor that was kept. */
+void vma_forget(void);
 /* To be called when mappings have changed since it was opened. */
 void vma_changed(struct vma_reader *r);
 /* The mapping at addr, or the next one after it. Descending addresses cost more. False: none. */

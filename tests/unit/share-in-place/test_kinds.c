@@ -454,6 +454,43 @@ TEST(huge__private_and_shared)
 	close(fd);
 }
 
+/* The program may close the descriptor that tells the mappings, and give its number to a file. */
+TEST(maps__number_of_the_descriptor_reused)
+{
+	static struct vma_reader r;
+	uint8_t *at = map(PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	int other;
+
+	assert_int_equal(vma_open_kept(&r), 0);
+	vma_close(&r);
+	other = dup2(0, r.fd);
+	assert_int_equal(other, r.fd);
+	private_there_and_back(at, PAGE);
+	assert_true(fcntl(other, F_GETFD) >= 0);
+	close(other);
+	munmap(at, PAGE);
+}
+
+/* What _Fork() makes has no handler that would forget it. */
+TEST(maps__descriptor_of_the_parent)
+{
+	static struct vma_reader r;
+	struct vma v;
+	uint8_t *at;
+	pid_t child;
+
+	assert_int_equal(vma_open_kept(&r), 0);
+	vma_close(&r);
+	child = _Fork();
+	if (child == 0) {
+		at = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		CHILD_IF(vma_open_kept(&r) || !vma_find(&r, (uintptr_t)at, &v));
+		CHILD_IF(v.start > (uintptr_t)at);
+		_exit(0);
+	}
+	wait_for(child);
+}
+
 static int with_text(void **state)
 {
 	vma_only_text = true;
