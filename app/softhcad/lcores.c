@@ -2,17 +2,19 @@
 /* Creates, launches and ends the loops of the lcores (lcores.h). The loop itself is in
  * lcore_loop.c. */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <rte_launch.h>
 #include <rte_malloc.h>
+#include <rte_pause.h>
 #include "base/log.h"
 #include "lcores.h"
 
 enum {
-	SAMPLE_NS = 1000000000, /* interval over which busy shares are measured */
-	QUIESCE_SPINS = 64,	/* before the control thread starts to sleep */
+	SAMPLE_NS = 1000000000,	 /* interval over which busy shares are measured */
+	QUIESCE_SPIN_NS = 20000, /* longer than an lcore takes to wake up */
 	QUIESCE_SLEEP_US = 20,
 };
 
@@ -140,13 +142,28 @@ void lcores_resume(struct lcores *l)
 		launch(&l->loops[i]); /* it waits to be */
 }
 
+/* Does an lcore need the CPU that we run on? */
+static bool in_the_way(const struct lcores *l)
+{
+	unsigned cpu = (unsigned)sched_getcpu();
+
+	for (unsigned i = 0; i < l->running; i++) {
+		if (l->loops[i].cpu == cpu)
+			return true;
+	}
+	return false;
+}
+
 static void wait_quiescent(struct lcores *l)
 {
-	uint64_t token = rte_rcu_qsbr_start(l->rcu);
+	uint64_t token = rte_rcu_qsbr_start(l->rcu), begun_ns;
 
 	wake_all(l);
-	for (unsigned spins = 0; !rte_rcu_qsbr_check(l->rcu, token, false); spins++) {
-		if (spins > QUIESCE_SPINS) /* an lcore may need our CPU to get there */
+	begun_ns = clock_now_ns(&l->clock);
+	while (!rte_rcu_qsbr_check(l->rcu, token, false)) {
+		if (clock_now_ns(&l->clock) - begun_ns < QUIESCE_SPIN_NS && !in_the_way(l))
+			rte_pause();
+		else
 			usleep(QUIESCE_SLEEP_US);
 	}
 }
