@@ -7,6 +7,7 @@
  *
  * usage: memory SOCKET LEFT RIGHT [MEBIBYTES [judge]]     the largest registration, 1024
  */
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,13 +15,14 @@
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include "softhca/softhca.h"
 #include "../need.h"
 
-enum { BYTES = 300000, ALL = 0xf };
+enum { BYTES = 300000, ALL = 0xf, ROUNDS_MAX = 501 };
 
 struct side {
 	struct softhca_context *ctx;
@@ -237,7 +239,46 @@ static void show(const char *what, double *of, int n)
 	printf(" (best %.0f)", of[0] * 1e6);
 }
 
-/* The yardstick for registration: faulting in as much shared memory, and copying into it. */
+/* Answers until the other end is closed; sleeps in between, as the daemon does. */
+static void answer(int fd)
+{
+	struct pollfd readable = {.fd = fd, .events = POLLIN};
+	char message[512];
+
+	while (poll(&readable, 1, -1) == 1 && recv(fd, message, sizeof(message), 0) > 0 &&
+	       send(fd, message, 24, MSG_NOSIGNAL) > 0)
+		;
+	_exit(0);
+}
+
+/* Starts a process that answers. Returns the end of the socket to ask it at. */
+static int open_answerer(void)
+{
+	int end[2];
+	pid_t child;
+
+	NEED(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, end) == 0);
+	NEED((child = fork()) >= 0);
+	if (child == 0) {
+		close(end[0]);
+		answer(end[1]);
+	}
+	close(end[1]);
+	return end[0];
+}
+
+/* Half of the yardstick for registration: a message to another process, and the answer. */
+static double exchange_cost(int answerer)
+{
+	char message[424] = {0};
+	double begin = now();
+
+	NEED(send(answerer, message, sizeof(message), MSG_NOSIGNAL) == sizeof(message));
+	NEED(recv(answerer, message, sizeof(message), 0) > 0);
+	return now() - begin;
+}
+
+/* The other half: faulting in as much shared memory, and copying into it. */
 static double copy_cost(const uint8_t *from, size_t bytes)
 {
 	int fd = memfd_create("copy", MFD_CLOEXEC);
@@ -267,13 +308,16 @@ static double register_cost(struct side *s, uint8_t *at, size_t bytes, double *b
 	return cost;
 }
 
-/* What registration may cost: figures for a machine that does nothing else. */
-static const double FIRST_PER_COPY = 1.5, FIRST_4K_S = 40e-6, BACK_S = 50e-3;
+/* What registration may cost on a machine that does nothing else: parts of the yardstick, and a time
+ * in which 4 KiB are registered soon enough wherever that is. */
+static const double FIRST_PARTS = 1.5, FIRST_4K_PARTS = 2.2, FIRST_4K_S = 40e-6, BACK_S = 50e-3;
 
-/* Fresh memory each round; medians. Within what it may cost? */
-static bool cost(struct side *s, size_t bytes, int rounds)
+/* Fresh memory each round. Is the median within what it may cost, or the best within the time that is
+ * soon enough? */
+static bool cost(struct side *s, int answerer, size_t bytes, int rounds)
 {
-	double copy[100], first[100], again[100], back[100];
+	double yard[ROUNDS_MAX], first[ROUNDS_MAX], again[ROUNDS_MAX], back[ROUNDS_MAX], parts;
+	bool small = bytes == 4096, within;
 
 	for (int i = 0; i < rounds; i++) {
 		uint8_t *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -281,21 +325,21 @@ static bool cost(struct side *s, size_t bytes, int rounds)
 
 		NEED(at != MAP_FAILED);
 		memset(at, 1, bytes);
-		copy[i] = copy_cost(at, bytes);
+		yard[i] = copy_cost(at, bytes) + exchange_cost(answerer);
 		first[i] = register_cost(s, at, bytes, &back[i]);
 		again[i] = register_cost(s, at, bytes, &back[i]);
 		munmap(at, bytes);
 	}
-	printf("%zu KiB: registered in %.2f of the time that copying it takes", bytes >> 10,
-	       median(first, rounds) / median(copy, rounds));
-	show(", ", first, rounds);
+	parts = median(first, rounds) / median(yard, rounds);
+	printf("%zu KiB: registered in %.2f of the time that copying and asking take", bytes >> 10,
+	       parts);
+	show(", ", yard, rounds);
+	show(": ", first, rounds);
 	show("; again ", again, rounds);
 	show("; given back ", back, rounds);
 	printf("\n");
-	if (bytes == 4096)
-		return first[0] <= FIRST_4K_S;
-	return median(first, rounds) <= FIRST_PER_COPY * median(copy, rounds) &&
-	       median(back, rounds) <= BACK_S;
+	within = small ? parts <= FIRST_4K_PARTS || first[0] <= FIRST_4K_S : parts <= FIRST_PARTS;
+	return within && median(back, rounds) <= BACK_S;
 }
 
 int main(int argc, char **argv)
@@ -303,22 +347,25 @@ int main(int argc, char **argv)
 	size_t largest = (argc > 4 ? strtoul(argv[4], NULL, 10) : 1024) << 20;
 	bool judged = argc > 5 && strcmp(argv[5], "judge") == 0, within;
 	struct side side[2];
+	int answerer;
 
 	if (argc < 4)
 		return 2;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	arguments = argv;
+	answerer = open_answerer(); /* while nothing is shared that a fork would copy */
 	open_both(side);
 	each_kind(side);
 	over_a_fork(side);
-	within = cost(&side[0], 4096, 99);
-	within &= cost(&side[0], 1 << 20, 31);
-	within &= cost(&side[0], largest, 3);
+	within = cost(&side[0], answerer, 4096, ROUNDS_MAX);
+	within &= cost(&side[0], answerer, 1 << 20, 31);
+	within &= cost(&side[0], answerer, largest, 3);
+	close(answerer);
 	for (int i = 0; i < 2; i++)
 		softhca_close(side[i].ctx);
 	if (!within)
-		printf("more than registration may cost: %.0f us for 4 KiB, %.1f of copying, %.0f "
-		       "ms to give back\n",
-		       FIRST_4K_S * 1e6, FIRST_PER_COPY, BACK_S * 1e3);
+		printf("more than registration may cost: %.1f of copying and asking, "
+		       "for 4 KiB %.1f or %.0f us, %.0f ms to give back\n",
+		       FIRST_PARTS, FIRST_4K_PARTS, FIRST_4K_S * 1e6, BACK_S * 1e3);
 	return judged && !within;
 }
