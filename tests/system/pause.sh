@@ -73,7 +73,7 @@ stuck() {
 	wait_for 20 grep -q stuck "$SCRATCH/reset.log"
 }
 gone() { ! "$TOOL" --json held | grep -q '"leaving":[1-9]' && [ "$("$TOOL" --json clients | grep -o '"qps":[0-9]*' | grep -vc ':[01]$')" = 0 ]; }
-for what in respg txa rpg ee rtc hp; do
+for what in dbp respg txa rpg ee rtc hp; do
 	"$TOOL" pause $what --keep >/dev/null
 	stuck
 	check "queue pairs are reset with $what paused" wait_for 10 grep -q 'reset in' "$SCRATCH/reset.log"

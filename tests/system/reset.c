@@ -3,6 +3,7 @@
  * A program whose queue pairs cannot go on, since modules are paused: it posts WRITEs and READs in both
  * directions until nothing completes any more, and resets all queue pairs, which must not take long.
  * Then it connects them again, and writes once more, for as long as it takes until the modules run.
+ * Nothing else completes.
  * Exit code 0: they could.
  *
  * usage: reset SOCKET LEFT RIGHT [stay]     stay: it does nothing more once it is stuck
@@ -20,7 +21,8 @@ enum {
 	BYTES = 65536,
 	STUCK_MS = 200,
 	RESET_MS_MAX = 1000,
-	PATIENCE_MS = 30000
+	PATIENCE_MS = 30000,
+	STRAY_MS = 100 /* in which anything else would have completed */
 };
 
 struct side {
@@ -126,8 +128,7 @@ static void reset_all(const struct side side[2])
 	NEED(longest < RESET_MS_MAX);
 }
 
-/* A WRITE of each queue pair of the left side, of which as many complete. Doorbells of the former life that
- * waited before a paused module may be served now, too, as requests of this one. */
+/* A WRITE of each queue pair of the left side, of which as many complete, and nothing of the former life. */
 static void write_once(const struct side side[2])
 {
 	double begun = now_ms();
@@ -143,6 +144,8 @@ static void write_once(const struct side side[2])
 		NEED(wc.status == SOFTHCA_WC_SUCCESS);
 		n++;
 	}
+	usleep(1000 * STRAY_MS);
+	NEED(softhca_poll_cq(side[0].cq, 1, &wc) == 0 && softhca_poll_cq(side[1].cq, 1, &wc) == 0);
 }
 
 int main(int argc, char **argv)

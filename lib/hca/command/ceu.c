@@ -59,7 +59,6 @@ uint32_t ceu_tidy(struct ceu *ceu)
 		struct qp *q = qp_at(ceu->config.qps, index);
 
 		if (ceu->busy[index] == QP_NOTIFIED && ceu_qp_left(ceu, q)) {
-			q->epoch++;
 			ceu->busy[index] = QP_NOT_LEAVING;
 			ceu_context_leave(ceu, CEU_CONTEXT_QP, index);
 		} else {

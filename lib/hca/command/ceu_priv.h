@@ -17,7 +17,7 @@ struct ceu {
 	uint32_t *leaving;		/* indices of QPs that some module still holds */
 	uint8_t *busy;			/* by QP index: enum leaving */
 	uint32_t leaving_count;
-	uint64_t qps_made;	  /* so far */
+	uint64_t lives;		  /* of queue pairs, so far */
 	struct ceu_init_hca init; /* while up */
 	bool up;		  /* from INIT_HCA to CLOSE_HCA */
 	bool may_trim;		  /* some chunk of contexts has come out of use */

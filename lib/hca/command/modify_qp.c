@@ -26,15 +26,34 @@ static void clear_data_path(struct qp *q)
 	memset(&q->hp, 0, sizeof(q->hp));
 }
 
+/* Doorbells that its client has rung, and DoorbellProcessing has not taken yet, ring for nobody. The
+ * page is the client's, who may change it meanwhile. */
+static void forget_doorbells(struct ceu *ceu, const struct qp *q, uint32_t qpn)
+{
+	struct client_page *page = ceu->config.completion->eqs[q->client].page;
+
+	for (unsigned int i = 0; page && i < UAR_DOORBELLS; i++) {
+		uint64_t *at = &page->uar.doorbell[i];
+		uint64_t rung = __atomic_load_n(at, __ATOMIC_RELAXED);
+
+		if ((uint32_t)(rung >> 32) >> DOORBELL_QPN_SHIFT == qpn)
+			__atomic_compare_exchange_n(at, &rung, (uint32_t)rung, false,
+						    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	}
+}
+
 /*
  * A QP leaves the data path in three steps: its number is cleared, so that it is no longer found;
  * once every lcore has polled, all modules are asked to release it; it has left when all of them
  * have.
  */
-static void unlist_qp(struct qp *q)
+static void unlist_qp(struct ceu *ceu, struct qp *q)
 {
+	uint32_t qpn = q->qpn;
+
 	__atomic_store_n(&q->state, QP_RST, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&q->qpn, 0, __ATOMIC_SEQ_CST);
+	forget_doorbells(ceu, q, qpn);
 }
 
 /* The visits that still found it are over: no packet of it is sent any more. */
@@ -51,8 +70,6 @@ bool ceu_qp_left(struct ceu *ceu, struct qp *q)
 	if (ceu->config.hooks.quiesce &&
 	    __atomic_load_n(&q->closed, __ATOMIC_SEQ_CST) != QP_CLOSED_ALL)
 		return false;
-	if (ceu->config.hooks.release_qp)
-		ceu->config.hooks.release_qp(ceu->config.hooks.ctx, q);
 	qp_answers_release(ceu->config.qps, q);
 	clear_data_path(q);
 	return true;
@@ -93,7 +110,6 @@ static void leave_srq(struct qp *q)
 enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *in)
 {
 	struct qp *q = qp_at(ceu->config.qps, qpn & ceu->config.qps->mask);
-	uint8_t epoch = q->epoch;
 
 	if (!make_params_ok(ceu, qpn, in))
 		return CEU_BAD_PARAM;
@@ -103,7 +119,7 @@ enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *
 	memset(q, 0, offsetof(struct qp, wake));
 	clear_data_path(q);
 	q->state = QP_RST;
-	q->epoch = epoch;
+	q->epoch = ++ceu->lives;
 	q->index = qpn & ceu->config.qps->mask;
 	q->service = in->service;
 	q->sq_signal_all = in->sq_signal_all != 0;
@@ -120,7 +136,7 @@ enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *
 	q->rq_entries = in->rq_entries;
 	q->record = in->record;
 	q->rq_pd = in->pd;
-	__atomic_store_n(&q->payload_turn, ++ceu->qps_made << 32, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->payload_turn, q->epoch << 32, __ATOMIC_RELAXED);
 	if (in->srqn && !use_srq(q, ceu_srq_find(ceu, in->srqn)))
 		return CEU_BAD_PARAM;
 	memset(&ceu->shadow[q->index], 0, sizeof(ceu->shadow[0]));
@@ -182,7 +198,7 @@ enum ceu_status ceu_qp_free(struct ceu *ceu, uint32_t qpn)
 	if (!q)
 		return free_stuck(ceu, qpn);
 	give_back_shared(ceu, q);
-	unlist_qp(q);
+	unlist_qp(ceu, q);
 	leave_srq(q);
 	ceu->busy[q->index] = QP_UNLISTED;
 	ceu->leaving[ceu->leaving_count++] = q->index;
@@ -329,7 +345,6 @@ static void prepare(struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_s
 		    const struct ceu_modify *in)
 {
 	if (from == QP_RST && to == QP_INIT) {
-		q->epoch++;
 		q->pkey = 0xffff;
 		if (q->service == SERVICE_UD) {
 			set_mtu(q, ceu->config.mtu_code_max);
@@ -367,7 +382,7 @@ static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 	if (qp_state(q) == QP_RST)
 		return CEU_OK;
 	give_back_shared(ceu, q);
-	unlist_qp(q);
+	unlist_qp(ceu, q);
 	ceu_quiesce(ceu);
 	ceu_qp_notify(ceu, q);
 	for (unsigned int i = 0; i < CEU_WAIT_MAX && !left; i++) {
@@ -381,7 +396,7 @@ static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 		return CEU_BAD_SYS_STATE;
 	}
 	eq_forget(ceu->config.completion, EVENT_OF_QP, q->index); /* of its former life, */
-	q->epoch++; /* as is whatever still waits before modules that are slow or paused */
+	q->epoch = ++ceu->lives; /* as is whatever waits before modules that are slow or paused */
 	q->leaving = 0;
 	__atomic_store_n(&q->qpn, qpn, __ATOMIC_RELEASE);
 	return CEU_OK;

@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 #include "completion/completion.h"
 #include "context/qp_context.h"
+#include "pipeline/channel.h"
+#include "pipeline/message.h"
 
 static size_t results_bytes(const struct qp_table *t)
 {
@@ -48,6 +50,18 @@ void qp_table_destroy(struct qp_table *t)
 	if (t->answers)
 		munmap(t->answers, answers_bytes(t));
 	*t = (struct qp_table){0};
+}
+
+void qp_disown(const struct qp_table *t, const struct rte_ring *arrivals)
+{
+	uint32_t end = ring_put_count(arrivals);
+
+	for (uint32_t i = arrivals->cons.tail; i != end; i++) {
+		struct arrival *a = arrival_of(ring_slots(arrivals)[i & arrivals->mask]);
+
+		if (!qp_find(t, a->qpn))
+			a->qpn = 0;
+	}
 }
 
 bool qp_table_unlisted(const struct qp_table *t, uint32_t first, uint32_t end)

@@ -118,16 +118,14 @@ static unsigned take(struct engine *e, enum channel_id from, unsigned room)
 
 		if (i + 1 < n)
 			rte_prefetch0(packet_of(m[i + 1]));
-		if (unlikely(p->flags & PACKET_BUILT)) {
-			m[out++] = m[i]; /* in its place: the order is what go-back-N is about */
-			continue;
-		}
 		q = qp_find(e->qps, p->qpn);
 		if (unlikely(!q || q->epoch != p->epoch)) {
 			rte_pktmbuf_free(m[i]);
 			continue;
 		}
-		unfinished |= (uint64_t)build(e, q, m[i]) << out;
+		/* One that was built before keeps its place: go-back-N is about the order. */
+		if (likely(!(p->flags & PACKET_BUILT)))
+			unfinished |= (uint64_t)build(e, q, m[i]) << out;
 		m[out++] = m[i];
 	}
 	for (; unfinished; unfinished &= unfinished - 1)

@@ -290,9 +290,7 @@ unsigned retransmit_poll(struct engine *e)
 	struct qp *q;
 
 	while (n < room && visits-- && (q = qp_list_take(&c->retransmit))) {
-		if (unlikely(qp_closing(q)))
-			rrc_free_qp(e, q);
-		else if (qp_sends(qp_state(q)) && !q->rrc.rnr_waiting)
+		if (qp_sends(qp_state(q)) && !q->rrc.rnr_waiting)
 			n += retransmit_some(e, q, room - n);
 	}
 	return n;

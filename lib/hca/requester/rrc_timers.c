@@ -116,7 +116,8 @@ unsigned rrc_take_expiries(struct engine *e)
 	return n;
 }
 
-void rrc_free_qp(struct engine *e, struct qp *q)
+/* The CEU has destroyed the QP. */
+static void rrc_release_qp(struct engine *e, struct qp *q)
 {
 	rrc_release_all(e, q);
 	requests_free(e, &q->rrc.bad_head);
@@ -157,13 +158,17 @@ static void failed(struct engine *e, struct qp *q)
 void rrc_take_wakes(struct engine *e)
 {
 	uint32_t i = wake_take(&e->wake[WAKE_RRC]);
+	bool disowned = false; /* in this poll: one look serves all that leave */
 
 	while (i != WAKE_END) {
 		struct qp *q = qp_at(e->qps, i);
 
 		i = wake_next(&q->wake[WAKE_RRC]);
 		if (unlikely(qp_closing(q))) {
-			rrc_free_qp(e, q);
+			if (!disowned)
+				qp_disown(e->qps, e->channel[CHANNEL_HP_RRC].ring);
+			disowned = true;
+			rrc_release_qp(e, q);
 		} else if (qp_state(q) == QP_ERR) {
 			failed(e, q);
 		} else {

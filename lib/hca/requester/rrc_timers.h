@@ -11,9 +11,6 @@ unsigned rrc_take_expiries(struct engine *e);
  * operation. */
 void rrc_take_wakes(struct engine *e);
 
-/* Frees what RequesterRecvControl holds of a QP that the CEU took away. */
-void rrc_free_qp(struct engine *e, struct qp *q);
-
 /* The steps; each returns the next state. */
 enum rrc_state rrc_step_timer_retrans(struct rrc_work *w);
 enum rrc_state rrc_step_probe(struct rrc_work *w);

@@ -208,15 +208,16 @@ static unsigned flush(struct engine *e, struct counters *c, struct qp *qp, unsig
 }
 
 /*
- * The numbers of queue pairs that leave may be reused at once. Answers to them that are still in
- * EE_RESPG become none, which RespPktGen drops. It does not have to take them first: it may be
- * paused, or have no room, while the CEU waits. Its stage is this one. (Not their numbers: the frame
- * may come by HeaderParser once more, which writes them again.)
+ * The numbers of queue pairs that leave may be reused at once. Requests for them are dropped, and answers
+ * of them that are still in EE_RESPG become none, which RespPktGen drops. It does not have to take
+ * them first: it may be paused, or have no room, while the CEU waits. Its stage is this one. (An answer
+ * keeps its number: the frame may pass HeaderParser once more, which writes the number again.)
  */
-static void void_answers(struct engine *e)
+static void forget_packets(struct engine *e)
 {
 	const struct rte_ring *r = e->channel[CHANNEL_EE_RESPG].ring;
 
+	qp_disown(e->qps, e->channel[CHANNEL_HP_EE].ring);
 	for (uint32_t i = r->cons.tail; i != r->prod.tail; i++) {
 		struct arrival *a = arrival_of(ring_slots(r)[i & r->mask]);
 
@@ -237,7 +238,7 @@ unsigned ee_wakes(struct engine *e)
 {
 	struct counters *c = stage_counters(e, STAGE_RESPONDER_EXEC);
 	uint32_t index = wake_take(&e->wake[WAKE_EE]);
-	bool voided = false; /* in this poll: one look serves all that leave */
+	bool forgotten = false; /* in this poll: one look serves all that leave */
 	unsigned written = 0;
 
 	while (unlikely(index != WAKE_END)) {
@@ -247,9 +248,9 @@ unsigned ee_wakes(struct engine *e)
 		index = wake_next(&qp->wake[WAKE_EE]);
 		state = qp_state(qp);
 		if (unlikely(qp_closing(qp))) {
-			if (!voided)
-				void_answers(e);
-			voided = true;
+			if (!forgotten)
+				forget_packets(e);
+			forgotten = true;
 			ee_release(e, qp);
 		} else if (state == QP_ERR && qp->srq) {
 			written += flush_shared(e, c, qp, EE_FLUSH_BUDGET - written);

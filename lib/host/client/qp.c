@@ -260,12 +260,19 @@ void qp_failed(struct softhca_qp *qp, enum softhca_qp_state state)
 		ring_for_flush(qp);
 }
 
+/* Before RST: a doorbell that is rung when the daemon has reset the QP may count for its next life. */
+static void forget_posts(struct softhca_qp *qp)
+{
+	pthread_mutex_lock(&qp->node.ctx->lock);
+	unrung_forget(qp);
+	pthread_mutex_unlock(&qp->node.ctx->lock);
+}
+
 /* In RST the queues start afresh; completions not polled are dropped. */
 static void qp_reset(struct softhca_qp *qp)
 {
 	cq_forget(qp->send_cq, qp);
 	cq_forget(qp->recv_cq, qp);
-	unrung_forget(qp);
 	qp->sq.head = qp->sq.tail = 0;
 	qp->rq.head = qp->rq.tail = 0;
 	__atomic_store_n(&qp->record->rq_posted, 0, __ATOMIC_RELEASE);
@@ -319,6 +326,8 @@ int softhca_modify_qp(struct softhca_qp *qp, const struct softhca_qp_attr *attr,
 	int rc;
 
 	memcpy(in.dgid, attr->av.dgid, sizeof(in.dgid));
+	if (mask & SOFTHCA_QP_STATE && attr->state == SOFTHCA_QPS_RESET)
+		forget_posts(qp);
 	rc = ctx_call(qp->node.ctx, CONTROL_MODIFY_QP, &in, sizeof(in), NULL, 0, -1, NULL);
 	if (rc)
 		return rc;

@@ -75,7 +75,7 @@ static void close_qp(unsigned qp)
 /* Packets, READs, their entries, a bad request, a timer: nothing of them is left, nothing
  * completes.
  */
-TEST(rrc_free_qp__with_everything_outstanding)
+TEST(rrc_release_qp__with_everything_outstanding)
 {
 	struct qp *q = fx->qp[0];
 
@@ -96,7 +96,7 @@ TEST(rrc_free_qp__with_everything_outstanding)
 }
 
 /* It leaves the list of those that retransmit, whether or not there is room for what it has begun. */
-TEST(rrc_free_qp__that_retransmits)
+TEST(rrc_release_qp__that_retransmits)
 {
 	sends(2);
 	fx_fill(CHANNEL_RRC_RPG, 0);

@@ -176,14 +176,12 @@ struct ceu_adapter {
 	char board_id[16];
 };
 
-/* How the CEU waits for the data path. Each may be NULL. */
+/* How the CEU waits for the data path. */
 struct ceu_hooks {
 	void *ctx;
 	/* Returns once every lcore has finished the poll it was in and begun another, or is not
 	 * running. NULL: no stage polls, none holds anything. */
 	void (*quiesce)(void *ctx);
-	/* Called when all modules have released a QP, before their fields of it are cleared. */
-	void (*release_qp)(void *ctx, struct qp *q);
 };
 
 /* The tables that it writes; all stay the caller's. */

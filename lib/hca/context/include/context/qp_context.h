@@ -111,8 +111,10 @@ struct qp {
 	uint32_t qpn;	  /* 0: this context is free */
 	uint8_t state;	  /* enum qp_state; atomic; writers: see above */
 	uint8_t service;  /* enum qp_service */
-	uint8_t epoch;	  /* bumped whenever the QP enters or leaves RST and when it is freed */
 	uint8_t mtu_code; /* 1..5 */
+	uint8_t sq_epoch; /* bumped by SQERR2RTS; atomic */
+	uint64_t epoch;	  /* number of this life, which a reset ends: no two lives of any QP of an
+			     HCA have the same */
 	uint16_t mtu_bytes;
 	uint16_t pkey;
 	uint16_t client;	      /* index of the client that owns it */
@@ -121,7 +123,6 @@ struct qp {
 	uint8_t min_rnr_timer;	      /* 5 bits, code */
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	uint8_t sq_signal_all;
-	uint8_t sq_epoch;   /* bumped by SQERR2RTS; atomic */
 	uint8_t path_now;   /* atomic: current path[] */
 	uint8_t sqd_notify; /* EQE_SQ_DRAINED requested */
 	uint8_t leaving; /* atomic: in ERR only to release resources before reset or destruction; no
@@ -343,6 +344,11 @@ bool qp_table_unlisted(const struct qp_table *t, uint32_t first, uint32_t end);
 /* Gives back the memory of a QP's places for answers: it has left the data path, which put some
  * there. Control thread. */
 void qp_answers_release(const struct qp_table *t, const struct qp *q);
+
+/* Packets that have arrived and wait in a ring for QPs that leave become nobody's: the numbers may be
+ * used again at once, and nobody would compare the packets with a new path. The stage that takes
+ * from the ring. */
+void qp_disown(const struct qp_table *t, const struct rte_ring *arrivals);
 
 /* The context of a 24-bit number, or NULL. Any lcore. */
 static inline struct qp *qp_find(const struct qp_table *t, uint32_t qpn)

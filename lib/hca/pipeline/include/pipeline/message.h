@@ -68,16 +68,17 @@ struct request {
 	uint16_t data_first; /* first data unit in the data room, bytes from its start; inline:
 				first byte of data */
 	uint8_t data_units;  /* data units; 0 when inline */
-	uint8_t epoch;	     /* of the QP when the doorbell was taken: it changes when the QP enters
-			  or leaves RST and when it is freed, so stale requests are known */
+	uint8_t reserved0;
+	uint64_t epoch; /* of the QP when the doorbell was taken: what is left over from before a
+			   reset shows */
 	uint64_t raddr;
 	uint64_t swap_add;
-	uint64_t compare;
 	uint16_t ud_offset; /* of the ud units in the data room */
 	uint8_t sq_epoch;   /* of the QP when the doorbell was taken: what was rung for before
 			       SQERR2RTS is flushed */
 	uint8_t traits;	    /* enum user_trait of the opcode; WQEParse */
 	uint32_t allowance; /* WS→WP: requests that WQEParse may make of this chain in one go */
+	uint64_t compare;
 	/* DataPack's cursor; RequesterTransControl advances it through dp_copy() */
 	uint32_t sent_bytes;  /* of the message already segmented */
 	uint32_t entry_bytes; /* of the current data unit already used */
@@ -105,7 +106,8 @@ struct packet {
 	uint32_t payload_crc; /* raw CRC state of the payload from state 0; valid with PACKET_CRC */
 	uint8_t flags;	      /* PACKET_* */
 	uint8_t l3_offset, is_ipv6; /* of the frame; ReqPktGen */
-	uint8_t epoch; /* of the QP when it was made: after a reset the number is the same */
+	uint8_t reserved;
+	uint64_t epoch; /* of the QP when it was made: after a reset its number is the same */
 	struct wire_headers headers;
 	/* UD only: where to. The template of the QP gives the rest. */
 	uint8_t ud_dmac[6];
@@ -155,8 +157,8 @@ struct timer_event {
 	uint32_t qpn;
 	uint8_t timer;	/* enum timer_kind */
 	uint8_t expiry; /* from it: enum timer_expiry */
-	uint8_t epoch;
-	uint8_t reserved;
+	uint16_t reserved;
+	uint64_t epoch;	   /* of the QP when it was made */
 	uint64_t value_ns; /* to it: from now on */
 };
 enum timer_kind { TIMER_LOSS, TIMER_RNR };

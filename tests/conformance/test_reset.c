@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A queue pair that was reset has nothing of its former life (IBTA volume 1, 10.3.1.1): whatever waits for
+ * it somewhere in the HCA, before modules that stand meanwhile, is gone, however often it is reset. The
+ * sequence numbers of the lives are the same, so that nothing else tells them apart.
+ */
+#include "pipeline/stepping.h"
+#include "rig.h"
+
+enum { BYTES = 64 };
+
+static void stand(struct sim *s, uint32_t modules)
+{
+	stepping_set(&s->node[0].hca->engines[0], modules);
+}
+
+static void reborn(struct sim *s)
+{
+	sim_modify(s, 0, 0, QP_RST, 0);
+	sim_modify(s, 0, 0, QP_INIT, 0);
+	sim_modify(s, 0, 0, QP_RTR, 0);
+	sim_modify(s, 0, 0, QP_RTS, 0);
+}
+
+static uint32_t post_write(struct sim *s)
+{
+	struct sim_wr wr = {.opcode = USER_RDMA_WRITE, .sge = {{0, BYTES, 0}}, .sges = 1};
+
+	return sim_post(s, 0, 0, &wr);
+}
+
+/* The queue pair works, from its first sequence numbers on. */
+static void works(struct sim *s)
+{
+	uint32_t psn = s->params.psn, offset = post_write(s);
+
+	rig_expect(s, WIRE_RC_WRITE_ONLY, psn);
+	rig_ack(s, 0, psn, aeth_ack(AETH_CREDIT_INVALID), 1);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, offset);
+	rig_request(s, 0, WIRE_RC_WRITE_ONLY, psn, BYTES, BYTES, BYTES);
+	rig_expect_ack(s, psn, aeth_ack(AETH_CREDIT_INVALID), 1);
+}
+
+/* Has each of these modules stand by itself, while `begin` begins something and during `lives` resets. */
+static void nothing_is_left(const enum module_id *modules, unsigned count, unsigned lives,
+			    void (*begin)(struct sim *s, uint32_t modules))
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct sim *s = rig_make(SERVICE_RC);
+
+		begin(s, 1u << modules[i]);
+		for (unsigned k = 0; k < lives; k++)
+			reborn(s);
+		stand(s, 0);
+		rig_silent(s, 50 * US);
+		rig_no_cqe(s);
+		rig_untouched(s, 0, 2 * BYTES);
+		works(s);
+		rig_end(s);
+	}
+}
+
+static void begin_write(struct sim *s, uint32_t modules)
+{
+	stand(s, modules);
+	post_write(s);
+	sim_run(s, 10 * US);
+}
+
+static const enum module_id senders[] = {MODULE_DBP, MODULE_WS,	 MODULE_WP,
+					 MODULE_DP,  MODULE_RTC, MODULE_RPG};
+
+TEST(reset__ends_requests)
+{
+	nothing_is_left(senders, RTE_DIM(senders), 1, begin_write);
+}
+
+/* A small number of the life would have come round by then. */
+TEST(reset__ends_requests_of_long_ago)
+{
+	nothing_is_left(senders, RTE_DIM(senders), 256, begin_write);
+}
+
+static void begin_again(struct sim *s, uint32_t modules)
+{
+	post_write(s);
+	rig_expect(s, WIRE_RC_WRITE_ONLY, s->params.psn);
+	stand(s, modules);
+	rig_ack(s, 0, s->params.psn, aeth_nak(AETH_NAK_SEQUENCE), 0);
+	sim_run(s, 10 * US);
+}
+
+TEST(reset__ends_retransmissions)
+{
+	static const enum module_id modules[] = {MODULE_RPG, MODULE_RRC};
+
+	nothing_is_left(modules, RTE_DIM(modules), 1, begin_again);
+}
+
+static void begin_request(struct sim *s, uint32_t modules)
+{
+	stand(s, modules);
+	rig_request(s, 0, WIRE_RC_WRITE_ONLY, s->params.psn, 0, BYTES, BYTES);
+	sim_run(s, 10 * US);
+}
+
+static void begin_read(struct sim *s, uint32_t modules)
+{
+	stand(s, modules);
+	rig_request(s, 0, WIRE_RC_READ_REQUEST, s->params.psn, 0, BYTES, 0);
+	sim_run(s, 10 * US);
+}
+
+TEST(reset__ends_requests_of_the_peer)
+{
+	static const enum module_id modules[] = {MODULE_EE};
+
+	nothing_is_left(modules, RTE_DIM(modules), 1, begin_request);
+}
+
+TEST(reset__ends_answers)
+{
+	static const enum module_id modules[] = {MODULE_EE, MODULE_RESPG};
+
+	nothing_is_left(modules, RTE_DIM(modules), 1, begin_read);
+}
+
+/* The acknowledgement of a request does not complete the one that has its number now. */
+TEST_RC(reset__ends_acknowledgements)
+{
+	uint32_t psn = s->params.psn;
+
+	post_write(s);
+	rig_expect(s, WIRE_RC_WRITE_ONLY, psn);
+	stand(s, 1u << MODULE_RRC);
+	rig_ack(s, 0, psn, aeth_ack(AETH_CREDIT_INVALID), 1);
+	sim_run(s, 10 * US);
+	reborn(s);
+	post_write(s);
+	rig_expect(s, WIRE_RC_WRITE_ONLY, psn);
+	stand(s, 0);
+	sim_run(s, 10 * US);
+	rig_no_cqe(s);
+	rig_ack(s, 0, psn, aeth_ack(AETH_CREDIT_INVALID), 1);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
+}
