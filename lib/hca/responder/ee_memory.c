@@ -93,12 +93,12 @@ static enum wire_outcome scatter_grh(struct ee_work *w)
 	return scatter(w, grh, EE_GRH_BYTES, false);
 }
 
-/* Was the payload its sender's until it was copied? False: the packet is dropped, as if it had been
- * damaged on its way. */
+/* Was the payload its sender's until it was copied? False: the packet is looked at again, and
+ * dropped, since its reference leads nowhere any more. */
 static inline bool payload_held(struct ee_work *w)
 {
-	w->gone = w->a->payload_elsewhere && !payload_ref_held(w->a->payload);
-	return !w->gone;
+	w->again = w->a->payload_elsewhere && !payload_ref_held(w->a->payload);
+	return !w->again;
 }
 
 enum ee_state step_send_scatter(struct ee_work *w)

@@ -56,9 +56,8 @@ struct ee_work {
 	enum wire_outcome outcome;
 	enum response_kind respond; /* RC: what GEN_RESP passes to RespPktGen */
 	bool duplicate;		    /* or a FLUSH: the answer holds no resource */
-	bool again;	/* VirtToPhys has a request pending: the packet is executed anew at the next
-			   poll, and nothing has happened yet */
-	bool gone;	/* the payload was copied too late: the packet is dropped */
+	bool again;	/* VirtToPhys has a request pending, or the payload was copied too late: the
+			   packet is executed anew at the next poll, and nothing has happened yet */
 	bool bad_queue; /* the client's count of receive descriptors is impossible */
 	uint32_t total; /* of the message with this packet, bytes; UD: with the GRH space */
 	uint32_t psns;	/* PSNs that the request takes */

@@ -260,14 +260,6 @@ static inline enum ee_state step(struct ee_work *w, enum ee_state state)
 	return EE_IDLE;
 }
 
-/* The payload is no longer there, or no longer what was sent. */
-static __rte_noinline void drop_gone(struct execution_engine *ee, struct counters *c,
-				     struct rte_mbuf *m)
-{
-	count(c, COUNTER_drop_payload_gone);
-	ee->done[ee->done_count++] = m;
-}
-
 /* False: the packet must be retried; the receive descriptor is as it was before. */
 static inline bool execute(struct engine *e, struct execution_engine *ee, struct counters *c,
 			   struct rte_mbuf *m, const uint8_t *payload)
@@ -283,16 +275,13 @@ static inline bool execute(struct engine *e, struct execution_engine *ee, struct
 		MACHINE_STEP(ee_machine, state, next);
 		state = next;
 	} while (state != EE_IDLE);
-	if (likely(!w.again && !w.gone))
+	if (likely(!w.again))
 		return true;
 	if (w.op->kind == WIRE_KIND_SEND) {
 		w.qp->rwm.entry = w.entry;
 		w.qp->rwm.entry_bytes = w.entry_bytes;
 	}
-	if (w.again)
-		return false;
-	drop_gone(ee, c, m);
-	return true;
+	return false;
 }
 
 /* What was held comes before what has arrived since. */
@@ -363,7 +352,8 @@ unsigned ee_poll(struct engine *e)
 			count(c, COUNTER_drop_rx_icrc);
 			ee->done[ee->done_count++] = burst[i];
 		} else if (unlikely(found == V2P_KEY_ERR)) {
-			drop_gone(ee, c, burst[i]);
+			count(c, COUNTER_drop_payload_gone);
+			ee->done[ee->done_count++] = burst[i];
 		} else if (unlikely(found == V2P_PENDING ||
 				    !execute(e, ee, c, burst[i], payload))) {
 			hold(ee, burst + i, n - i);

@@ -2,6 +2,7 @@
 /* dp_copy() makes one gapless stream of the data units of a request, segment by segment. */
 #include "../send-queue/send_queue_fixture.h"
 #include "dp_copy.h"
+#include "virt-to-phys/payload_ref.h"
 
 /* A SEND of these lengths, each entry in separate memory with gaps between; the whole message is
  * the pattern `seed`. */
@@ -109,6 +110,26 @@ TEST(dp_copy__inline)
 	dp_poll(fx->e);
 	m = fx_take(CHANNEL_DP_RTC);
 	copy_in_pieces(m, 700, 256, 42, true);
+	rte_mbuf_raw_free(m);
+}
+
+/* Data in the descriptor is never referred to, even if it looks like an entry. */
+TEST(dp_refer__inline)
+{
+	const struct wqe_data entry = {.length = 700, .lkey = FX_KEY, .addr = FX_VA};
+	uint8_t dst[sizeof(struct payload_ref)];
+	struct wqe w = wqe_begin(0, 0, 0);
+	struct rte_mbuf *m;
+
+	wqe_add_inline(&w, 700, 700, 42);
+	fx_put(CHANNEL_WS_WP, fetched(0, USER_SEND, 0, w.bytes));
+	wp_poll(fx->e);
+	dp_poll(fx->e);
+	m = fx_take(CHANNEL_DP_RTC);
+	memcpy(request_wqe(m) + request_of(m)->data_first, &entry, sizeof(entry));
+	assert_false(dp_refer(fx->e, fx->qp[0], m, dst, 700));
+	request_of(m)->flags &= (uint8_t)~REQUEST_INLINE;
+	assert_true(dp_refer(fx->e, fx->qp[0], m, dst, 700));
 	rte_mbuf_raw_free(m);
 }
 

@@ -87,6 +87,20 @@ TEST(local__waits_for_virt_to_phys)
 	fx_assert_counter(bad_bind, 0);
 }
 
+/* It has no sequence number, and does not wait for one. */
+TEST(local__window_full)
+{
+	struct qp *q = fx->qp[0];
+	uint32_t next = q->rtc.next_psn;
+
+	make_window();
+	q->rtc.next_psn = psn_add(next, PSN_WINDOW);
+	bind_by(0, 0, 0);
+	rtc_poll(fx->e);
+	fx_assert_counter(binds, 1);
+	q->rtc.next_psn = next;
+}
+
 /* It completes without any packet; SQD waits for that, and is notified. */
 TEST(local__completes_by_itself)
 {
@@ -107,4 +121,23 @@ TEST(local__completes_by_itself)
 	fx_assert_cqe(USER_BIND_MW, 64);
 	rtc_poll(fx->e);
 	assert_int_equal(q->rtc.drained, q->sqd_turn);
+}
+
+/* It was executed while its queue pair failed, and what lay before it was flushed already: so is it
+ * (IBTA 10.3.1.6). */
+TEST(local__behind_what_was_flushed)
+{
+	make_window();
+	send_request(0, USER_SEND, 16, 0);
+	sent();
+	qp_set_error(fx->e, fx->qp[0]);
+	rrc_poll(fx->e);
+	fx_assert_error(SYNDROME_WR_FLUSH, 0);
+	fx->qp[0]->state = QP_RTS; /* as the visit found it */
+	bind_by(0, REQUEST_SIGNALED, 64);
+	rtc_poll(fx->e);
+	fx_assert_counter(binds, 1);
+	fx->qp[0]->state = QP_ERR;
+	rrc_poll(fx->e);
+	fx_assert_error(SYNDROME_WR_FLUSH, 64);
 }

@@ -593,6 +593,9 @@ TEST(loss_due__no_probe_for_time_that_was_missed)
 	tc_poll(fx->e);
 	assert_false(take_expiry(&ev));
 	qp_progress(fx->e, q);
+	again = fx->e->now_ns + probe;
+	assert_between(run(10 * MS, &ev), again, again + 2 * tick_ns());
+	assert_int_equal(ev.expiry, TIMER_PROBE);
 	fx->e->now_ns += 10 * MS;
 	tc_poll(fx->e);
 	assert_false(take_expiry(&ev));

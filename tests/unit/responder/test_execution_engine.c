@@ -3,6 +3,7 @@
  * lies, packets at random. What it does with each request is tested in tests/conformance. */
 #include "execution_engine.h"
 #include "responder_fixture.h"
+#include "virt-to-phys/payload_ref.h"
 
 TEST(rc_write__address_is_kept_over_packets)
 {
@@ -94,6 +95,46 @@ TEST(rc_read__duplicate_waits_for_virt_to_phys)
 	fx_poll(3);
 	assert_int_equal(fx_frame()->h.psn, FX_PSN);
 	fx_assert_counter(drop_duplicate, 0);
+}
+
+/* Has the request that was sent last refer to memory behind its target. Its turn ends with the copy: it is
+ * the first bytes of the target. */
+static void refer_to_what_ends(void)
+{
+	struct rte_mbuf *m;
+
+	assert_int_equal(channel_take(&fx->e.channel[CHANNEL_HP_EE], &m, 1), 1);
+	arrival_of(m)->payload_elsewhere = 1;
+	assert_true(payload_ref_make(&fx->port, V2P_EE_DATA, FX_PD, FX_READ_KEY, FX_VA + FX_MTU,
+				     FX_MTU, V2P_LOCAL_READ, (uint64_t *)fx->memory,
+				     (uint8_t *)arrival_of(m)->payload));
+	channel_put_one(&fx->e.channel[CHANNEL_HP_EE], m);
+}
+
+/* It is as if it had not come; the next one with its number is executed. */
+TEST(payload__copied_too_late)
+{
+	static const uint8_t opcodes[] = {WIRE_RC_WRITE_ONLY, WIRE_RC_SEND_ONLY};
+
+	fx_post_simple(0, FX_MTU);
+	for (uint32_t i = 0; i < RTE_DIM(opcodes); i++) {
+		struct wire_headers h = fx_write(FX_PSN + i);
+
+		h.opcode = opcodes[i];
+		h.dma_len = FX_MTU;
+		memset(fx->memory, 0x11, FX_MTU);
+		fx_send_to(FX_QPN, h, FX_MTU, 0);
+		refer_to_what_ends();
+		fx_poll(2);
+		fx_assert_counter(drop_payload_gone, i + 1);
+		fx_assert_no_frame();
+		fx_assert_no_cqe();
+		fx_send_to(FX_QPN, h, FX_MTU, 7);
+		fx_poll(2);
+		fx_assert_ack(FX_PSN + i, 31, i + 1);
+		fx_assert_pattern(fx->memory, FX_MTU, 7);
+	}
+	fx_assert_cqe(USER_RECV, FX_MTU, 0, 0);
 }
 
 TEST(ud_send__reserved_opcode)
