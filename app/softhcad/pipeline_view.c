@@ -61,21 +61,25 @@ void runtime_put(const struct engine *e, json_t *to)
 	dict_put(to, "modules", modules);
 }
 
+VIEW_OF(stage_info_of, stage_info, STAGE_INFO_VIEW)
 VIEW_OF(edge_of, channel_info, EDGE_VIEW)
 VIEW_OF(call_of, call_info, CALL_VIEW)
 VIEW_OF(module_of, module_info, MODULE_VIEW)
 
 void topology_put(json_t *to)
 {
-	json_t *modules = dict_new();
+	json_t *stages = dict_new(), *modules = dict_new();
 	json_t *channels = dict_new(), *calls = dict_new();
 
+	for (unsigned i = 0; stages && i < STAGE_COUNT; i++)
+		dict_put(stages, stage_infos[i].name, stage_info_of(&stage_infos[i]));
 	for (unsigned i = 0; modules && i < MODULE_COUNT; i++)
 		dict_put(modules, module_infos[i].name, module_of(&module_infos[i]));
 	for (unsigned i = 0; channels && i < CHANNEL_COUNT; i++)
 		dict_put(channels, channel_infos[i].name, edge_of(&channel_infos[i]));
 	for (unsigned i = 0; calls && i < CALL_COUNT; i++)
 		dict_put(calls, call_infos[i].name, call_of(&call_infos[i]));
+	dict_put(to, "stages", stages);
 	dict_put(to, "modules", modules);
 	dict_put(to, "channels", channels);
 	dict_put(to, "calls", calls);
