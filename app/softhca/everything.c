@@ -152,15 +152,24 @@ static bool put_daemon(struct connection *c, const struct request *r, json_t *to
 	return done;
 }
 
-int view_all(struct connection *c, const struct request *r)
+json_t *all_ask(struct connection *c, const struct request *r)
 {
 	json_t *all = json_object();
-	bool done = put_daemon(c, r, all);
 
-	if (done) {
-		json_dumpf(all, stdout, r->json ? JSON_COMPACT : JSON_INDENT(2));
-		puts("");
-	}
+	if (put_daemon(c, r, all))
+		return all;
 	json_decref(all);
-	return done ? EXIT_CODE_OK : EXIT_CODE_FAILURE;
+	return NULL;
+}
+
+int view_all(struct connection *c, const struct request *r)
+{
+	json_t *all = all_ask(c, r);
+
+	if (!all)
+		return EXIT_CODE_FAILURE;
+	json_dumpf(all, stdout, r->json ? JSON_COMPACT : JSON_INDENT(2));
+	puts("");
+	json_decref(all);
+	return EXIT_CODE_OK;
 }

@@ -54,6 +54,8 @@ static enum MHD_Result answer(struct MHD_Connection *to, const struct http_serve
 		MHD_add_response_header(response, f->name, f->value);
 	if (r->status == HTTP_METHOD_NOT_ALLOWED)
 		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	if (r->status == HTTP_UNAUTHORIZED)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
 	result = MHD_queue_response(to, r->status, response);
 	MHD_destroy_response(response);
 	return result;

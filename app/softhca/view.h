@@ -17,7 +17,7 @@ struct request {
 	bool json;		    /* print answers as received */
 	bool all;	    /* counters, cm: including zeroes; limits: with their sentences */
 	bool dot;	    /* topology: for graphviz */
-	const char *listen; /* exporter: address and port */
+	const char *listen; /* exporter, web: address and port */
 	double interval_s;  /* runtime: how long to measure; top: between two looks */
 	double watch_s;	    /* again after that time; 0: once */
 	unsigned count;	    /* top, --watch: how many; 0: without end */
@@ -50,7 +50,9 @@ json_t *clients_ask(struct connection *c);
 
 int view_status(struct connection *c, const struct request *r);
 int view_clients(struct connection *c, const struct request *r);
-/* Prints the document of doc/json.md. */
+/* The document of doc/json.md; NULL after printing why there is none. */
+json_t *all_ask(struct connection *c, const struct request *r);
+/* Prints it. */
 int view_all(struct connection *c, const struct request *r);
 int view_qp(struct connection *c, const struct request *r);
 int view_fifos(struct connection *c, const struct request *r);
@@ -64,6 +66,7 @@ int view_top(struct connection *c, const struct request *r);
 int view_metrics(struct connection *c, const struct request *r);
 /* These need no daemon: c is NULL. */
 int view_exporter(struct connection *c, const struct request *r);
+int view_web(struct connection *c, const struct request *r);
 /* Captures frames of a port, until it is told to end. */
 int view_capture(struct connection *c, const struct request *r);
 /* Modules of the pipeline stop, take elements one by one, run again. */

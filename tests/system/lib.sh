@@ -39,6 +39,16 @@ drop_in() {
 # Is the daemon built with a sanitizer?
 sanitized() { grep -qE '__[at]san_init' "$DAEMON"; }
 
+# http_server COMMAND: `softhca COMMAND`, exporter or web, on a port that is free. Leaves its address in $url, the process in
+# $started. Ends the test if it was built without an HTTP server.
+http_server() {
+	start "$1" "$TOOL" "$1" --listen 127.0.0.1:0
+	wait_for 10 grep -qs -e http: -e libmicrohttpd "$SCRATCH/$1.log"
+	! grep -q libmicrohttpd "$SCRATCH/$1.log" || skip 'built without libmicrohttpd'
+	# shellcheck disable=SC2034
+	url=$(grep -m 1 -o 'http:.*' "$SCRATCH/$1.log")
+}
+
 # A configuration of two HCAs, left and right, joined by rings. Arguments: lines for both.
 ring_config() {
 	local name peer number

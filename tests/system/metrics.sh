@@ -9,11 +9,8 @@ daemon ring -c "$SCRATCH/ring.conf"
 export SOFTHCA_SOCKET=$SCRATCH/ring.sock
 served=$started
 
-start exporter "$TOOL" exporter --listen 127.0.0.1:0
+http_server exporter
 exporter=$started
-wait_for 10 grep -qs -e metrics$ -e libmicrohttpd "$SCRATCH/exporter.log"
-! grep -q libmicrohttpd "$SCRATCH/exporter.log" || skip 'built without libmicrohttpd'
-url=$(sed -n 's/^softhca: //p' "$SCRATCH/exporter.log")
 
 # scrape FILE [ARGUMENTS]: what the exporter answers, and its HTTP status.
 scrape() { curl -s -o "$SCRATCH/$1" -w '%{http_code}' "${@:2}" "$url"; }
