@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "daemon.h"
 #include "eal.h"
+#include "log_stream.h"
 #include "notify.h"
 #include "options.h"
 #include "placement.h"
@@ -120,7 +121,7 @@ int main(int argc, char **argv)
 	case OPTIONS_RUN:
 		break;
 	}
-	rte_openlog_stream(stderr);
+	log_stream_open();
 	/* EAL gets the same as an argument; this applies until then. */
 	rte_log_set_level(softhca_logtype, RTE_LOG_ERR + d.config.daemon.log_level);
 	LOG(NOTICE, "softhcad %s", SOFTHCA_VERSION);

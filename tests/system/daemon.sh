@@ -21,8 +21,12 @@ done
 check "starts within a second's work ($best_work_ms ms; it took $best_start_ms ms)" \
 	test "$best_work_ms" -lt 1000
 
-daemon idle
+# As if the journal read the log.
+: >"$SCRATCH/idle.log"
+JOURNAL_STREAM=$(stat -c %d:%i "$SCRATCH/idle.log") daemon idle
 idle=$started
+check 'lines for the journal have priorities' no_lines <(grep -v '^<[0-7]>[^<]' "$SCRATCH/idle.log")
+check 'the usual ones' grep -q '^<6>softhca: control socket' "$SCRATCH/idle.log"
 resident_kib=$(awk '/^VmRSS/ { print $2 }' "/proc/$idle/status")
 check "resident memory is at most 96 MiB ($((resident_kib / 1024)) MiB)" \
 	test "$resident_kib" -le $((96 * 1024))
@@ -46,6 +50,9 @@ not_started() {
 }
 check 'a second daemon on the same socket is refused' not_started "$SCRATCH/idle.sock"
 check 'the first one goes on' test -S "$SCRATCH/idle.sock"
+on_terminal() { script -qec "$DAEMON --socket $SCRATCH/idle.sock" /dev/null </dev/null; }
+check 'on a terminal lines begin with the time' \
+	grep -qE '^[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{3} softhca: another daemon' <(on_terminal)
 kill -INT "$idle"
 check 'stops on SIGINT' stop "$idle"
 

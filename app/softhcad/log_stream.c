@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <rte_common.h>
+#include <rte_log.h>
+#include "log_stream.h"
+
+static enum { READER_OTHER, READER_TERMINAL, READER_JOURNAL } reader;
+
+/* The journal names the descriptor that it reads: one that was passed on may have been redirected. */
+static bool is_journal(int fd)
+{
+	const char *named = getenv("JOURNAL_STREAM");
+	uint64_t device, inode;
+	struct stat st;
+
+	return named && sscanf(named, "%" SCNu64 ":%" SCNu64, &device, &inode) == 2 &&
+	       fstat(fd, &st) == 0 && st.st_dev == device && st.st_ino == inode;
+}
+
+/* What precedes a line, in `text`. */
+static void prefix(char *text, size_t bytes)
+{
+	struct timespec now;
+	struct tm tm;
+	size_t length;
+
+	text[0] = '\0';
+	switch (reader) {
+	case READER_JOURNAL:
+		/* DPDK's levels are those of syslog, counted from 1. */
+		snprintf(text, bytes, "<%d>", RTE_MAX(rte_log_cur_msg_loglevel(), 1) - 1);
+		break;
+	case READER_TERMINAL:
+		clock_gettime(CLOCK_REALTIME, &now);
+		length = strftime(text, bytes, "%H:%M:%S", localtime_r(&now.tv_sec, &tm));
+		snprintf(text + length, bytes - length, ".%03ld ", now.tv_nsec / 1000000);
+		break;
+	case READER_OTHER:
+		break;
+	}
+}
+
+/* Each message arrives whole, in the thread that logs it. */
+static ssize_t write_lines(void *cookie, const char *text, size_t bytes)
+{
+	const char *end = text + bytes;
+	char before[24];
+
+	prefix(before, sizeof(before));
+	for (const char *line = text, *next; line < end; line = next) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+
+		next = newline ? newline + 1 : end;
+		fprintf(stderr, "%s%.*s", before, (int)(next - line), line);
+	}
+	return (ssize_t)bytes;
+}
+
+void log_stream_open(void)
+{
+	FILE *stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_lines});
+
+	tzset();
+	reader = isatty(STDERR_FILENO)	     ? READER_TERMINAL
+		 : is_journal(STDERR_FILENO) ? READER_JOURNAL
+					     : READER_OTHER;
+	if (stream)
+		setvbuf(stream, NULL, _IONBF, 0);
+	rte_openlog_stream(stream ? stream : stderr);
+}
