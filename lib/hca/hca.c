@@ -18,6 +18,7 @@ void hca_config_defaults(struct hca_config *c)
 {
 	enum { no, yes };
 	enum { none };
+	enum { keep = LOSS_RECOVERY_KEEP };
 
 	*c = (struct hca_config){
 		.name = "hca0",

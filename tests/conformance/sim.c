@@ -105,7 +105,7 @@ static void send_marked(struct sim *s, int from, const uint8_t *frame, unsigned 
 
 		memcpy(copy, frame, bytes);
 		if (sim_switch_forward(s, copy, bytes, &delay_ns))
-			wire_put(s, 1, copy, bytes, marks, delay_ns);
+			wire_put(s, 1, copy, bytes, marks, delay_ns + reorder_delay(s));
 		return;
 	}
 	wire_put(s, !from, frame, bytes, marks, reorder_delay(s));

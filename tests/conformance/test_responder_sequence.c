@@ -328,6 +328,7 @@ static void open_gap(struct sim *s)
 
 TEST_RC(c9_080__silence_until_the_expected_request)
 {
+	s->node[0].hca->engines[0].settings.loss_recovery = LOSS_RECOVERY_STANDARD;
 	open_gap(s);
 	for (uint32_t i = 0; i < 10; i++)
 		write_at(s, PSN + 2 + i, AT + 64, 64);

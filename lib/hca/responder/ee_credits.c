@@ -52,7 +52,7 @@ void ee_forget_credits(struct engine *e, struct qp *qp)
  * has sent again (C9-80, C9-114). */
 static inline bool may_announce(const struct qp *qp)
 {
-	return !qp->ee.nak_sent && rwm_available(qp) > 0;
+	return !(qp->ee.gap & EE_GAP_SILENT) && rwm_available(qp) > 0;
 }
 
 /* Sends an unsolicited acknowledgement of everything executed. There is no received frame to carry

@@ -28,7 +28,8 @@ static bool duplicate_read(struct ee_work *w)
 	w->respond = RESPONSE_READ;
 	s = v2p_check(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
 		      qp_number(w->qp), h->rkey, h->va, h->dma_len, ACCESS_REMOTE_READ);
-	w->again = s == V2P_PENDING;
+	if (s == V2P_PENDING)
+		w->then = EE_AGAIN;
 	return s == V2P_SUCCESS;
 }
 
@@ -71,7 +72,7 @@ enum ee_state step_duplicate(struct ee_work *w)
 		answer = duplicate_result(w);
 	else
 		answer = w->op->flags & WIRE_REQUEST;
-	if (unlikely(w->again))
+	if (unlikely(w->then == EE_AGAIN))
 		return EE_IDLE;
 	if (!answer) {
 		count(w->c, COUNTER_drop_duplicate);
@@ -117,7 +118,7 @@ static void refuse_rc(struct ee_work *w)
 	if (w->outcome == OUTCOME_RNR) {
 		/* The rest of the message in flight must not draw a NAK that would cut short the
 		 * wait. */
-		w->qp->ee.nak_sent = 1;
+		w->qp->ee.gap |= EE_GAP_RNR;
 		syndrome = aeth_rnr(w->qp->min_rnr_timer);
 	}
 	send_ack(w->e, w->ee, w->qp);
@@ -218,6 +219,12 @@ static void forget_packets(struct engine *e)
 	const struct rte_ring *r = e->channel[CHANNEL_EE_RESPG].ring;
 
 	qp_disown(e->qps, e->channel[CHANNEL_HP_EE].ring);
+	for (unsigned i = 0; i < e->ee->held_count; i++) {
+		struct arrival *held = arrival_of(e->ee->held[i]);
+
+		if (!qp_find(e->qps, held->qpn))
+			held->qpn = 0;
+	}
 	for (uint32_t i = r->cons.tail; i != r->prod.tail; i++) {
 		struct arrival *a = arrival_of(ring_slots(r)[i & r->mask]);
 
@@ -230,6 +237,7 @@ static void forget_packets(struct engine *e)
 static void ee_release(struct engine *e, struct qp *qp)
 {
 	respg_forget(e, qp);
+	ee_close_gap(e, qp);
 	ee_forget_credits(e, qp);
 	qp_close(qp, WAKE_EE);
 }
@@ -247,6 +255,8 @@ unsigned ee_wakes(struct engine *e)
 
 		index = wake_next(&qp->wake[WAKE_EE]);
 		state = qp_state(qp);
+		if (state == QP_ERR)
+			ee_close_gap(e, qp);
 		if (unlikely(qp_closing(qp))) {
 			if (!forgotten)
 				forget_packets(e);

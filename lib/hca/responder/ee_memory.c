@@ -97,8 +97,10 @@ static enum wire_outcome scatter_grh(struct ee_work *w)
  * dropped, since its reference leads nowhere any more. */
 static inline bool payload_held(struct ee_work *w)
 {
-	w->again = w->a->payload_elsewhere && !payload_ref_held(w->a->payload);
-	return !w->again;
+	if (likely(!w->a->payload_elsewhere || payload_ref_held(w->a->payload)))
+		return true;
+	w->then = EE_AGAIN;
+	return false;
 }
 
 enum ee_state step_send_scatter(struct ee_work *w)
@@ -112,7 +114,7 @@ enum ee_state step_send_scatter(struct ee_work *w)
 	if (likely(w->outcome == OUTCOME_OK))
 		w->outcome = scatter(w, src, w->a->payload_bytes, is_long(w, w->total));
 	if (unlikely(w->outcome != OUTCOME_OK))
-		return w->again ? EE_IDLE : EE_ASYNC_ERROR;
+		return w->then ? EE_IDLE : EE_ASYNC_ERROR;
 	if (unlikely(!payload_held(w)))
 		return EE_IDLE;
 	return w->op->flags & WIRE_END ? EE_WQE_RELEASE : EE_CXT_WB;
@@ -309,7 +311,8 @@ static enum wire_outcome invalidate(struct ee_work *w)
 	enum v2p_state s = v2p_invalidate(w->e->v2p, w->qp->pd, qp_number(w->qp),
 					  w->a->headers.invalidate_rkey);
 
-	w->again = s == V2P_PENDING;
+	if (s == V2P_PENDING)
+		w->then = EE_AGAIN;
 	v2p_count_error(w->c, s);
 	return s == V2P_SUCCESS ? OUTCOME_OK : OUTCOME_BAD_INVALIDATE;
 }
@@ -335,7 +338,7 @@ enum ee_state step_wqe_release(struct ee_work *w)
 	if (unlikely(w->op->headers & WIRE_HAS_IETH)) {
 		w->outcome = invalidate(w);
 		if (w->outcome != OUTCOME_OK)
-			return w->again ? EE_IDLE : EE_ASYNC_ERROR;
+			return w->then ? EE_IDLE : EE_ASYNC_ERROR;
 	}
 	describe_completion(w, &cqe);
 	if (w->qp->service == SERVICE_UD) {

@@ -6,6 +6,7 @@
  * and the interface to RespPktGen. The table of transitions is execution_engine.def. Stage
  * responder_exec.
  */
+#include "context/early.h"
 #include "context/qp_list.h"
 #include "execution_engine.h"
 #include "host-abi/cqe.h"
@@ -24,6 +25,14 @@ enum ee_state {
 	EE_STATES,
 };
 
+/* What follows a packet. */
+enum ee_then {
+	EE_NEXT,  /* the one that came behind it */
+	EE_AGAIN, /* itself, at the next poll: VirtToPhys has a request pending, or the payload was
+		     copied too late; nothing has happened yet */
+	EE_EARLY, /* those behind it that had come early */
+};
+
 /* An ACK deferred to the end of the burst, and the mbuf that will carry it to RespPktGen. */
 struct deferred_ack {
 	struct qp *qp;
@@ -36,8 +45,12 @@ struct execution_engine {
 	struct rte_mbuf *done[BURST];	     /* to free */
 	struct deferred_ack deferred[BURST]; /* qp->ee.ack_pending is the index, plus one */
 	unsigned out_count, done_count, deferred_count;
-	struct rte_mbuf *held[BURST]; /* packets to retry at the next poll, in order */
+	/* Packets for the next poll, in order: to retry, or kept until now and the rest of the burst
+	 * behind them. */
+	struct rte_mbuf *held[2 * BURST];
 	unsigned held_count;
+	struct early *early;
+	struct qp *filled;	/* with EE_EARLY: whose gap has been filled */
 	struct qp_list starved; /* ee_credits.c */
 	uint64_t look_ns;	/* when to check it next */
 	uint32_t look_gap_ns;	/* between two checks */
@@ -56,9 +69,8 @@ struct ee_work {
 	enum wire_outcome outcome;
 	enum response_kind respond; /* RC: what GEN_RESP passes to RespPktGen */
 	bool duplicate;		    /* or a FLUSH: the answer holds no resource */
-	bool again;	/* VirtToPhys has a request pending, or the payload was copied too late: the
-			   packet is executed anew at the next poll, and nothing has happened yet */
-	bool bad_queue; /* the client's count of receive descriptors is impossible */
+	uint8_t then;		    /* enum ee_then */
+	bool bad_queue;		    /* the client's count of receive descriptors is impossible */
 	uint32_t total; /* of the message with this packet, bytes; UD: with the GRH space */
 	uint32_t psns;	/* PSNs that the request takes */
 	uint8_t *addr;	/* VTP_CMD: where the WRITE's payload goes */
@@ -95,7 +107,7 @@ static inline enum response_kind answer_of(const struct wire_opcode *op)
 static inline enum ee_state refused(struct ee_work *w, enum v2p_state s, enum wire_outcome outcome)
 {
 	if (s == V2P_PENDING) {
-		w->again = true;
+		w->then = EE_AGAIN;
 		return EE_IDLE;
 	}
 	v2p_count_error(w->c, s);

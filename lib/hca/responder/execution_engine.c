@@ -87,6 +87,56 @@ drop:
 	return EE_DROP;
 }
 
+/* Sends the NAK of a gap in a buffer of its own, since the packet is kept. False: there is none. */
+static bool nak_gap(struct ee_work *w)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(w->e->clones);
+
+	if (unlikely(!m))
+		return false;
+	arrival_of(m)->qpn = w->a->qpn;
+	send_ack(w->e, w->ee, w->qp);
+	hand_over(w->ee, w->qp, m, RESPONSE_ACK, w->qp->ee.expected_psn,
+		  wire_outcomes[OUTCOME_SEQUENCE].aeth_syndrome);
+	return true;
+}
+
+static bool keep(struct ee_work *w)
+{
+	struct qp *qp = w->qp;
+
+	if (engine_setting(w->e, loss_recovery) == LOSS_RECOVERY_STANDARD ||
+	    qp->ee.gap & EE_GAP_RNR ||
+	    !early_keep(w->e, w->ee->early, qp, w->m, w->a->headers.psn, qp->ee.expected_psn))
+		return false;
+	w->a->icrc_bytes = 0; /* it is intact */
+	qp->ee.gap |= EE_GAP_EARLY;
+	count(w->c, COUNTER_early_kept);
+	return true;
+}
+
+/*
+ * RC: packets are missing. The first one ahead draws a NAK, the others none until the expected one
+ * has come (C9-79, C9-80). Nothing of it is executed before that (C9-77), but the packet is kept.
+ */
+static __rte_noinline enum ee_state check_psn_ahead(struct ee_work *w)
+{
+	struct qp *qp = w->qp;
+	bool silent = qp->ee.gap & EE_GAP_SILENT;
+
+	qp->ee.ahead++;
+	if (keep(w)) {
+		if (!silent && nak_gap(w)) /* no buffer: the next packet tries again */
+			qp->ee.gap |= EE_GAP_SEQUENCE;
+		return EE_IDLE;
+	}
+	count(w->c, COUNTER_drop_out_of_sequence);
+	if (silent)
+		return EE_DROP;
+	qp->ee.gap |= EE_GAP_SEQUENCE;
+	return fail(w, OUTCOME_SEQUENCE);
+}
+
 static inline enum ee_state check_psn_rc(struct ee_work *w)
 {
 	struct qp *qp = w->qp;
@@ -96,12 +146,7 @@ static inline enum ee_state check_psn_rc(struct ee_work *w)
 		return EE_CHECK_REQUEST;
 	if (ahead < 0)
 		return EE_DUPLICATE;
-	count(w->c, COUNTER_drop_out_of_sequence);
-	qp->ee.ahead++;
-	if (qp->ee.nak_sent)
-		return EE_DROP;
-	qp->ee.nak_sent = 1;
-	return fail(w, OUTCOME_SEQUENCE);
+	return check_psn_ahead(w);
 }
 
 /* UC: a gap costs the message; the next first or only packet is taken whatever its PSN. */
@@ -160,6 +205,23 @@ static inline enum ee_state step_check_request(struct ee_work *w)
 									       : EE_ATOMIC;
 }
 
+/* The expected packet has come. What was kept behind it is next. */
+static __rte_noinline void fill_gap(struct ee_work *w)
+{
+	struct qp *qp = w->qp;
+	struct early *early = w->ee->early;
+
+	qp->ee.gap &= ~EE_GAP_SILENT;
+	if (!qp->ee.gap)
+		return;
+	if (!early_pass(early, qp, qp->ee.expected_psn)) {
+		qp->ee.gap = 0;
+	} else if (early_has(early, qp, qp->ee.expected_psn)) {
+		w->then = EE_EARLY;
+		w->ee->filled = qp;
+	}
+}
+
 static inline enum ee_state step_cxt_wb(struct ee_work *w)
 {
 	struct qp *qp = w->qp;
@@ -169,7 +231,8 @@ static inline enum ee_state step_cxt_wb(struct ee_work *w)
 	qp->ee.psn_laps += next < qp->ee.expected_psn;
 	set_expected(qp, next);
 	qp->ee.received_bytes = w->total;
-	qp->ee.nak_sent = 0;
+	if (unlikely(qp->ee.gap))
+		fill_gap(w);
 	if (w->op->flags & WIRE_END) {
 		qp->ee.message = EE_MESSAGE_NONE;
 		qp->ee.msn = psn_add(qp->ee.msn, 1);
@@ -260,9 +323,9 @@ static inline enum ee_state step(struct ee_work *w, enum ee_state state)
 	return EE_IDLE;
 }
 
-/* False: the packet must be retried; the receive descriptor is as it was before. */
-static inline bool execute(struct engine *e, struct execution_engine *ee, struct counters *c,
-			   struct rte_mbuf *m, const uint8_t *payload)
+/* EE_AGAIN: the receive descriptor is as it was before. */
+static inline enum ee_then execute(struct engine *e, struct execution_engine *ee,
+				   struct counters *c, struct rte_mbuf *m, const uint8_t *payload)
 {
 	struct ee_work w = {
 		.e = e, .ee = ee, .c = c, .m = m, .a = arrival_of(m), .payload = payload};
@@ -275,13 +338,13 @@ static inline bool execute(struct engine *e, struct execution_engine *ee, struct
 		MACHINE_STEP(ee_machine, state, next);
 		state = next;
 	} while (state != EE_IDLE);
-	if (likely(!w.again))
-		return true;
+	if (likely(w.then != EE_AGAIN))
+		return w.then;
 	if (w.op->kind == WIRE_KIND_SEND) {
 		w.qp->rwm.entry = w.entry;
 		w.qp->rwm.entry_bytes = w.entry_bytes;
 	}
-	return false;
+	return EE_AGAIN;
 }
 
 /* What was held comes before what has arrived since. */
@@ -304,6 +367,27 @@ static void hold(struct execution_engine *ee, struct rte_mbuf **rest, unsigned n
 	memmove(ee->held + n, ee->held, ee->held_count * sizeof(rest[0]));
 	memcpy(ee->held, rest, n * sizeof(rest[0]));
 	ee->held_count += n;
+}
+
+/*
+ * The packets that were kept behind those just executed go in front of what is held, as if they
+ * came now: up to the next gap, or to a READ, which takes several PSNs.
+ */
+static __rte_noinline void hold_early(struct execution_engine *ee, struct qp *qp)
+{
+	unsigned room = RTE_MIN(RTE_DIM(ee->held) - ee->held_count, (size_t)BURST), n = 0;
+	struct rte_mbuf *run[BURST];
+	uint32_t psn = qp->ee.expected_psn;
+
+	while (n < room && (run[n] = early_take(ee->early, qp, psn))) {
+		const struct wire_opcode *op = &wire_opcodes[arrival_of(run[n])->headers.opcode];
+
+		n++;
+		if (op->kind == WIRE_KIND_READ)
+			break;
+		psn = psn_add(psn, 1);
+	}
+	hold(ee, run, n);
 }
 
 /* First pass over a burst: the lines that the second will want. An unknown QPN or key only warms a
@@ -332,6 +416,40 @@ static inline enum v2p_state find_payload(const struct arrival *a, const uint8_t
 	return a->payload_elsewhere ? payload_ref_follow(a->payload, payload) : V2P_SUCCESS;
 }
 
+static inline enum ee_then take_packet(struct engine *e, struct execution_engine *ee,
+				       struct counters *c, struct rte_mbuf *m)
+{
+	const uint8_t *payload;
+	enum v2p_state found = find_payload(arrival_of(m), &payload);
+
+	if (unlikely(!arrival_intact(m))) {
+		count(c, COUNTER_drop_rx_icrc);
+		ee->done[ee->done_count++] = m;
+		return EE_NEXT;
+	}
+	if (unlikely(found == V2P_KEY_ERR)) {
+		count(c, COUNTER_drop_payload_gone);
+		ee->done[ee->done_count++] = m;
+		return EE_NEXT;
+	}
+	if (unlikely(found == V2P_PENDING))
+		return EE_AGAIN;
+	return execute(e, ee, c, m, payload);
+}
+
+/* The rest of a burst waits for the next poll: behind its first packet, which is retried, or behind
+ * those that had come early. */
+static __rte_noinline void interrupt(struct execution_engine *ee, struct rte_mbuf **rest,
+				     unsigned n, enum ee_then then)
+{
+	if (then == EE_AGAIN) {
+		hold(ee, rest, n);
+		return;
+	}
+	hold(ee, rest + 1, n - 1);
+	hold_early(ee, ee->filled);
+}
+
 unsigned ee_poll(struct engine *e)
 {
 	struct execution_engine *ee = e->ee;
@@ -340,23 +458,17 @@ unsigned ee_poll(struct engine *e)
 	struct rte_mbuf *burst[BURST];
 	unsigned n = ee_take(e, ee, burst, room);
 
+	if (unlikely(early_watched(ee->early)))
+		early_look(e, ee->early, c);
 	if (n == 0)
 		return 0;
 	ee->out_count = ee->done_count = ee->deferred_count = 0;
 	prefetch_burst(e, burst, n);
 	for (unsigned i = 0; i < n; i++) {
-		const uint8_t *payload;
-		enum v2p_state found = find_payload(arrival_of(burst[i]), &payload);
+		enum ee_then then = take_packet(e, ee, c, burst[i]);
 
-		if (unlikely(!arrival_intact(burst[i]))) {
-			count(c, COUNTER_drop_rx_icrc);
-			ee->done[ee->done_count++] = burst[i];
-		} else if (unlikely(found == V2P_KEY_ERR)) {
-			count(c, COUNTER_drop_payload_gone);
-			ee->done[ee->done_count++] = burst[i];
-		} else if (unlikely(found == V2P_PENDING ||
-				    !execute(e, ee, c, burst[i], payload))) {
-			hold(ee, burst + i, n - i);
+		if (unlikely(then != EE_NEXT)) {
+			interrupt(ee, burst + i, n - i, then);
 			break;
 		}
 	}
@@ -369,14 +481,30 @@ unsigned ee_poll(struct engine *e)
 	return n;
 }
 
+void ee_close_gap(struct engine *e, struct qp *qp)
+{
+	early_drop(e->ee->early, qp);
+	qp->ee.gap = 0;
+}
+
+unsigned ee_kept(const struct engine *e)
+{
+	return e->ee->early->count;
+}
+
 int ee_create(struct engine *e)
 {
 	struct execution_engine *ee = engine_alloc(e, "ee", sizeof(*ee));
 
 	if (!ee)
 		return -ENOMEM;
-	qp_list_init(&ee->starved, e->qps, offsetof(struct qp, ee.starved));
 	e->ee = ee;
+	ee->early = early_create(e, "ee_early", early_size(e), offsetof(struct qp, ee_early));
+	if (!ee->early) {
+		ee_destroy(e);
+		return -ENOMEM;
+	}
+	qp_list_init(&ee->starved, e->qps, offsetof(struct qp, ee.starved));
 	return 0;
 }
 
@@ -384,8 +512,10 @@ void ee_destroy(struct engine *e)
 {
 	struct execution_engine *ee = e->ee;
 
-	if (ee)
+	if (ee) {
 		rte_pktmbuf_free_bulk(ee->held, ee->held_count);
+		early_destroy(ee->early);
+	}
 	rte_free(ee);
 	e->ee = NULL;
 }

@@ -43,6 +43,12 @@ void ee_forget_credits(struct engine *e, struct qp *qp);
  */
 unsigned ee_offer_credits(struct engine *e);
 
+/* The QP receives no more: what is kept for it is dropped. */
+void ee_close_gap(struct engine *e, struct qp *qp);
+
+/* Packets that came early and are kept. */
+unsigned ee_kept(const struct engine *e);
+
 /* Executes one burst, as much as EE_RESPG has room for. Returns packets taken. */
 unsigned ee_poll(struct engine *e);
 

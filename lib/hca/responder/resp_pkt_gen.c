@@ -530,7 +530,7 @@ int respg_create(struct engine *e)
 
 unsigned responder_stock(const struct engine *e)
 {
-	return e->respg->spares;
+	return e->respg->spares + ee_kept(e);
 }
 
 void respg_destroy(struct engine *e)

@@ -62,6 +62,20 @@ struct qp_flow {
 	uint64_t next_ns;     /* limited: when it may send again */
 };
 
+/* Packets of a QP that came early and are kept (early.h). */
+struct early_count {
+	uint32_t first; /* none of them has a PSN before this; undefined if there are none */
+	uint32_t kept;
+};
+
+/* ee.gap: 0 in order; else, until the expected PSN has come: */
+enum ee_gap {
+	EE_GAP_SEQUENCE = 1, /* a sequence NAK was sent: no other one */
+	EE_GAP_RNR = 2,	     /* an RNR NAK was: the peer sends all again, so nothing is kept */
+	EE_GAP_EARLY = 4,    /* packets behind it may be kept */
+};
+#define EE_GAP_SILENT (EE_GAP_SEQUENCE | EE_GAP_RNR) /* no NAK, no unsolicited ACK */
+
 /* rrc.credits: the LSN granted by the newest AETH with credits, and: */
 #define CREDITS_CAME	  (1u << 24) /* any such AETH has arrived */
 #define CREDITS_UNLIMITED (1u << 25) /* no limit: 11111b received, or set by the peer's CM */
@@ -263,7 +277,7 @@ struct qp {
 	struct {
 		uint32_t expected_psn; /* EPSN; atomic: QUERY_QP reads */
 		uint32_t msn;
-		uint8_t nak_sent; /* a sequence or RNR NAK was sent: silence until the expected PSN */
+		uint8_t gap;	      /* enum ee_gap */
 		uint8_t message;      /* enum ee_message in progress */
 		uint8_t ack_pending;  /* send an ACK at the end of this burst */
 		uint8_t comm_est;     /* EQE_COMM_EST was raised */
@@ -295,6 +309,9 @@ struct qp {
 		uint32_t length;      /* of the open WQE: sum of its data units */
 		uint8_t buffer[RQ_FETCH_BYTES];
 	} rwm __rte_cache_aligned;
+
+	/* ExecutionEngine again: RQWQEManager's last line has room. */
+	struct early_count ee_early;
 
 	/* ---- RespPktGen (responder_exec) ---- */
 	struct {

@@ -47,6 +47,12 @@ enum congestion_control {
 	CC_DCQCN, /* connected QPs: they are ECN-capable, and obey CNPs */
 };
 
+/* What becomes of packets that arrive ahead of missing ones. */
+enum loss_recovery {
+	LOSS_RECOVERY_STANDARD, /* dropped: the sender goes back N */
+	LOSS_RECOVERY_KEEP,	/* kept until those have come (context/early.h) */
+};
+
 struct engine_settings {
 	uint32_t ack_interval;	 /* packets of a message between two AckReq bits */
 	uint32_t quantum_bytes;	 /* payload one QP may send before the next has its turn */
@@ -58,6 +64,7 @@ struct engine_settings {
 	uint32_t timer_tick_ns, timer_slots;
 	uint32_t nt_copy_bytes; /* messages at least this long are written with non-temporal stores;
 				   0: never */
+	uint32_t loss_recovery; /* enum loss_recovery */
 	uint32_t cc;		/* enum congestion_control */
 	struct dcqcn_params dcqcn;
 	uint32_t min_time_between_cnps; /* to the same peer's QP, µs */

@@ -18,7 +18,7 @@ void responder_destroy(struct engine *e);
  * nothing to do. */
 unsigned responder_exec_poll(struct engine *e);
 
-/* Packet buffers that the stage keeps in stock for what comes next. */
+/* Packet buffers that the stage keeps: in stock for what comes next, and packets that came early. */
 unsigned responder_stock(const struct engine *e);
 
 /* Receive requests posted and not taken, in the QP's queue or its SRQ, according to the client; may

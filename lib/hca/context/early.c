@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Packets that came early: see early.h. */
+#include <rte_malloc.h>
+#include "context/early.h"
+#include "wire/psn.h"
+
+enum {
+	LOOK_NS = 500000, /* between two looks ... */
+	LOOKS = 100,	  /* ... and as many see every place */
+	LOW_SHARE = 8,	  /* a pool of whose buffers less than one in so many is free is low */
+	POOL_SHARE = 4,	  /* one buffer in so many may be kept, at most */
+};
+
+uint32_t early_size(const struct engine *e)
+{
+	uint32_t pool = e->packets->size / POOL_SHARE / e->count;
+	uint32_t size = RTE_MIN(e->settings.swpb_elements / 2, pool);
+
+	return RTE_MAX(1u, size);
+}
+
+struct early *early_create(const struct engine *e, const char *what, uint32_t size, size_t counts)
+{
+	struct early *t =
+		engine_alloc(e, what, sizeof(*t) + (size_t)size * sizeof(struct early_place));
+
+	if (t) {
+		t->qps = e->qps;
+		t->size = size;
+		t->counts = counts;
+	}
+	return t;
+}
+
+void early_destroy(struct early *t)
+{
+	for (uint32_t i = 0; t && i < t->size; i++)
+		rte_pktmbuf_free(t->place[i].m);
+	rte_free(t);
+}
+
+static struct early_count *count_of(const struct early *t, const struct qp *q)
+{
+	return (struct early_count *)((uintptr_t)q + t->counts);
+}
+
+/* Queue pairs begin at places far apart. */
+static uint32_t place_of(const struct early *t, const struct qp *q, uint32_t psn)
+{
+	return (q->index * 2654435761u % t->size + psn) % t->size;
+}
+
+static bool is_of(const struct early_place *p, const struct qp *q, uint32_t psn)
+{
+	return p->m && p->index == q->index && p->psn == psn;
+}
+
+static struct rte_mbuf *empty(struct early *t, struct early_place *p)
+{
+	struct qp *q = qp_at(t->qps, p->index);
+	struct rte_mbuf *m = p->m;
+
+	p->m = NULL;
+	count_of(t, q)->kept--;
+	t->user[q->user]--;
+	t->count--;
+	return m;
+}
+
+static void drop(struct early *t, struct early_place *p)
+{
+	rte_pktmbuf_free(empty(t, p));
+}
+
+/* May the queue pair have a place that is free? */
+static bool within_share(const struct early *t, const struct qp *q)
+{
+	uint32_t left = t->size - t->count, kept = count_of(t, q)->kept;
+
+	return kept == 0 || (kept < left && t->user[q->user] < 3 * left);
+}
+
+/* Who occupies the place holds more than who wants it. */
+static bool gives_way(const struct early *t, const struct early_place *p, const struct qp *q)
+{
+	const struct qp *holder = qp_at(t->qps, p->index);
+
+	if (holder->user != q->user)
+		return t->user[holder->user] > t->user[q->user];
+	return count_of(t, holder)->kept > count_of(t, q)->kept;
+}
+
+bool early_keep(struct engine *e, struct early *t, struct qp *q, struct rte_mbuf *m, uint32_t psn,
+		uint32_t expected)
+{
+	struct early_count *c = count_of(t, q);
+	uint32_t first = c->kept ? c->first : expected;
+	struct early_place *p = &t->place[place_of(t, q, psn)];
+
+	if (t->low || psn_sub(psn, first) >= t->size || is_of(p, q, psn))
+		return false;
+	if (p->m ? !gives_way(t, p, q) : !within_share(t, q))
+		return false;
+	if (p->m)
+		drop(t, p);
+	*p = (struct early_place){.m = m, .since_ns = engine_now(e), .index = q->index, .psn = psn};
+	c->first = first;
+	c->kept++;
+	t->user[q->user]++;
+	t->count++;
+	return true;
+}
+
+bool early_has(const struct early *t, const struct qp *q, uint32_t psn)
+{
+	return is_of(&t->place[place_of(t, q, psn)], q, psn);
+}
+
+struct rte_mbuf *early_take(struct early *t, struct qp *q, uint32_t psn)
+{
+	struct early_place *p = &t->place[place_of(t, q, psn)];
+
+	return is_of(p, q, psn) ? empty(t, p) : NULL;
+}
+
+/* Drops what is kept of n PSNs. */
+static void drop_range(struct early *t, struct qp *q, uint32_t first, uint32_t n)
+{
+	for (uint32_t i = 0; i < n && count_of(t, q)->kept; i++) {
+		uint32_t psn = psn_add(first, i);
+		struct early_place *p = &t->place[place_of(t, q, psn)];
+
+		if (is_of(p, q, psn))
+			drop(t, p);
+	}
+}
+
+unsigned early_pass(struct early *t, struct qp *q, uint32_t psn)
+{
+	struct early_count *c = count_of(t, q);
+
+	drop_range(t, q, c->first, RTE_MIN(psn_sub(psn, c->first), t->size));
+	c->first = psn;
+	return c->kept;
+}
+
+void early_drop(struct early *t, struct qp *q)
+{
+	drop_range(t, q, count_of(t, q)->first, t->size);
+}
+
+void early_look(struct engine *e, struct early *t, struct counters *c)
+{
+	uint64_t now_ns = engine_now(e);
+	uint32_t looks = t->size / LOOKS + 1;
+
+	if (likely(now_ns < t->look_ns))
+		return;
+	t->look_ns = now_ns + LOOK_NS;
+	t->low = rte_mempool_avail_count(e->packets) < e->packets->size / LOW_SHARE;
+	if (unlikely(t->low))
+		looks = t->size;
+	for (; looks; looks--, t->hand = (t->hand + 1) % t->size) {
+		struct early_place *p = &t->place[t->hand];
+
+		if (!p->m || (!t->low && now_ns - p->since_ns < EARLY_NS))
+			continue;
+		count(c, COUNTER_early_dropped);
+		drop(t, p);
+	}
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CONTEXT_EARLY_H
+#define CONTEXT_EARLY_H
+/*
+ * Early packets: a packet that arrives ahead of the expected one of its queue pair is kept, as it
+ * came, until those before it have come, too. So a loss costs the packet lost, not all that follow
+ * it, although the sender goes back N: the acknowledgement of what was kept tells it how much it
+ * need not send again.
+ *
+ * One table for each module that keeps packets, of its engine, with one place for each of a few
+ * hundred packets. A queue pair and a PSN name one place in it; consecutive PSNs have consecutive
+ * ones. So keeping, finding and taking are O(1) and cost a queue pair no memory. A place that
+ * another queue pair occupies goes to whoever's user holds less, then to the queue pair that holds
+ * less. The other packet is dropped, as if none were ever kept: its sender sends it again.
+ *
+ * Peers may leave holes for ever. So a queue pair holds as many places as are free, at most, the
+ * queue pairs of a user three times as many (as in MultiQueue, requester/buffer_shares.h), and no
+ * packet stays longer than EARLY_NS. All go when the pool runs low.
+ *
+ * The stage of the module that owns the table, unless said otherwise.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <rte_mbuf.h>
+#include "base/limits.h"
+#include "context/qp_context.h"
+
+/* A packet whose predecessors have not come for so long is dropped, at the latest after half as
+ * long again. */
+#define EARLY_NS 100000000ull
+
+struct early_place {
+	struct rte_mbuf *m; /* NULL: free */
+	uint64_t since_ns;
+	uint32_t index; /* of the queue pair */
+	uint32_t psn;
+};
+
+struct early {
+	const struct qp_table *qps;
+	size_t counts;		  /* offset of the struct early_count in struct qp */
+	uint32_t size;		  /* places */
+	uint32_t count;		  /* of them taken */
+	uint32_t hand;		  /* the place that early_look() sees next */
+	bool low;		  /* the pool is: nothing is kept */
+	uint64_t look_ns;	  /* when it looks again */
+	uint32_t user[USERS_MAX]; /* places taken, by user */
+	struct early_place place[];
+};
+
+/* Makes a table of `size` places, on the engine's node. `counts`: offsetof(struct qp, ...) of what
+ * it counts for each queue pair. NULL: no memory. Control thread. */
+struct early *early_create(const struct engine *e, const char *what, uint32_t size, size_t counts);
+/* How many places fit the engine's buffers. */
+uint32_t early_size(const struct engine *e);
+/* Frees the table and what it still keeps. Control thread. */
+void early_destroy(struct early *t);
+
+/* Keeps a packet of that PSN, which is ahead of `expected`, and then owns it. False: there is no place for it, or
+ * it is there already; it stays the caller's. */
+bool early_keep(struct engine *e, struct early *t, struct qp *q, struct rte_mbuf *m, uint32_t psn,
+		uint32_t expected);
+
+/* Is the packet with that PSN kept? */
+bool early_has(const struct early *t, const struct qp *q, uint32_t psn);
+
+/* Takes it out; the caller owns it. NULL: it is not kept. */
+struct rte_mbuf *early_take(struct early *t, struct qp *q, uint32_t psn);
+
+/* Everything before `psn` has come: drops what is kept of it. Returns how many packets of the queue
+ * pair are still kept. */
+unsigned early_pass(struct early *t, struct qp *q, uint32_t psn);
+
+/* The queue pair receives no more: drops all that is kept for it. */
+void early_drop(struct early *t, struct qp *q);
+
+/* Has early_look() anything to do? */
+static inline bool early_watched(const struct early *t)
+{
+	return t->count || t->low;
+}
+
+/* Looks at the pool, and at a few packets whether they are too old; in each poll while
+ * early_watched(). */
+void early_look(struct engine *e, struct early *t, struct counters *c);
+
+#endif
