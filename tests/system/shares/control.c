@@ -108,29 +108,42 @@ static int lingering_pair(int listener, int *other)
 	return fd;
 }
 
-/* Descriptors whose close takes long, until nothing is accepted any more. Each batch is sent by a process of its own, which waits
- * for them itself if the daemon is quicker. */
+/* From a process of its own, as soon as nobody holds `ready` open for writing: then its descriptors are the last but the daemon's.
+ * If the daemon is quicker, this process waits for their close as it ends. */
+static void send_when_ready(int here, const int *fd, unsigned int n, const int *ready)
+{
+	const struct control_header query = {.type = CONTROL_QUERY_PORT};
+	char none;
+
+	if (fork())
+		return;
+	close(ready[1]);
+	if (read(ready[0], &none, 1) == 0)
+		raw_send(here, &query, sizeof(query), fd, n);
+	_exit(0);
+}
+
+/* Descriptors whose close takes long, until nothing is accepted any more. */
 unsigned int attack_linger(void)
 {
 	enum { BATCH = 60, BATCHES = 50 };
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), little = 4096, fd[BATCH],
-	    other, here;
-	const struct control_header query = {.type = CONTROL_QUERY_PORT};
+	    ready[2], other, here;
 	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	unsigned int n = 0;
 
 	setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &little, sizeof(little));
 	if (bind(listener, (struct sockaddr *)&any, sizeof(any)) || listen(listener, 16))
 		return 0;
-	for (int batch = 0; batch < BATCHES && (here = connect_once()) >= 0; batch++) {
+	for (int batch = 0; batch < BATCHES && (here = connect_once()) >= 0 && pipe(ready) == 0;
+	     batch++) {
 		for (int i = 0; i < BATCH; i++)
 			fd[i] = lingering_pair(listener, &other);
-		if (fork() == 0) {
-			raw_send(here, &query, sizeof(query), fd, BATCH);
-			_exit(0);
-		}
+		send_when_ready(here, fd, BATCH, ready);
 		for (int i = 0; i < BATCH; i++)
 			close(fd[i]);
+		close(ready[0]);
+		close(ready[1]);
 		raw_receive(here, NULL, 0); /* it is over */
 		close(here);
 		n += BATCH;
@@ -327,23 +340,29 @@ unsigned int attack_attach(void)
 static int asking[ASKING];
 static unsigned int n_asking;
 
+/* For neighbours that do not exist, each time other ones, all at once. */
+static void ask_all(void)
+{
+	static uint32_t number;
+
+	for (unsigned int i = 0; i < n_asking; i++)
+		ask_for(asking[i], ((uint32_t)getuid() << 20) + number++);
+}
+
+/* Does not wait for the answers: those beyond its share take long, on a busy machine very long. */
 unsigned int attack_resolve(void)
 {
 	struct control_hello_reply hello;
 
 	while (n_asking < ASKING && (asking[n_asking] = open_once(&hello)) >= 0)
 		n_asking++;
-	again_resolve();
+	ask_all();
 	return n_asking;
 }
 
-/* For neighbours that do not exist, each time other ones, all at once. */
 void again_resolve(void)
 {
-	static uint32_t number;
-
-	for (unsigned int i = 0; i < n_asking; i++)
-		ask_for(asking[i], ((uint32_t)getuid() << 20) + number++);
 	for (unsigned int i = 0; i < n_asking; i++)
 		raw_receive(asking[i], NULL, 0);
+	ask_all();
 }
