@@ -107,7 +107,7 @@ export function choose(hca, qpn) {
 	remember(hca, qpn);
 	chosen = { key: `${hca} ${qpn}`, hca, qpn, last: null,
 		messages: new Plot("Messages", "/s", ["sent", "received"]),
-		outstanding: new Plot("Outstanding", "packets", ["outstanding", "window"]),
+		outstanding: new Plot("In flight", "packets", ["outstanding", "window"]),
 		rate: new Plot("Rate limit", "Gbit/s", ["requests", "READ responses"]),
 		trip: new Plot("Round trip", "µs", ["smoothed"]),
 		retries: new Plot("Retries", "used", ["loss", "RNR"]),
@@ -168,6 +168,8 @@ export function showLife(answer) {
 		return;
 	listEvents();
 	if (!answer || answer.hca !== chosen.hca || String(answer.qp.qpn) !== chosen.qpn) {
+		if (!chosen.row)
+			chosen.summary.textContent = "There is no such queue pair any more.";
 		chosen.last = null;
 		return;
 	}
