@@ -77,19 +77,20 @@ soak: deps $(CHECKED)/build.ninja
 	ninja -C $(CHECKED)
 	./tests/conformance/soak $(CHECKED) $(SOAK) $(SEED)
 
+TAKES := ./tests/progress.py seconds
 STRESS ?= 600
 stress: deps $(STRESSED)-address/build.ninja $(STRESSED)-thread/build.ninja
 	ninja -C $(STRESSED)-address
 	ninja -C $(STRESSED)-thread
-	SOFTHCA_BUILD=$(STRESSED)-address SOFTHCA_STRESS_SECONDS=$(STRESS) ./tests/system/stress.sh
-	SOFTHCA_BUILD=$(STRESSED)-thread SOFTHCA_STRESS_SECONDS=$(STRESS) ./tests/system/stress.sh
-	SOFTHCA_BUILD=$(STRESSED)-address SOFTHCA_HOSTILE_SECONDS=$(STRESS) ./tests/system/hostile.sh
+	SOFTHCA_BUILD=$(STRESSED)-address SOFTHCA_STRESS_SECONDS=$(STRESS) $(TAKES) $(STRESS) ./tests/system/stress.sh
+	SOFTHCA_BUILD=$(STRESSED)-thread SOFTHCA_STRESS_SECONDS=$(STRESS) $(TAKES) $(STRESS) ./tests/system/stress.sh
+	SOFTHCA_BUILD=$(STRESSED)-address SOFTHCA_HOSTILE_SECONDS=$(STRESS) $(TAKES) $(STRESS) ./tests/system/hostile.sh
 
 FUZZ ?= 600
 fuzz: deps $(FUZZED)/build.ninja $(FUZZED)-memory/build.ninja
 	ninja -C $(FUZZED) fuzz
 	ninja -C $(FUZZED)-memory fuzz
-	./tests/fuzz/run $(FUZZED) $(FUZZ)
+	$(TAKES) $(FUZZ) ./tests/fuzz/run $(FUZZED) $(FUZZ)
 
 $(FUZZED)/build.ninja: FUZZED_UNDER := address,undefined
 $(FUZZED)-memory/build.ninja: FUZZED_UNDER := memory

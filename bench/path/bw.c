@@ -7,6 +7,7 @@
 #include <string.h>
 #include "bw.h"
 #include "flow.h"
+#include "progress.h"
 #include "wait.h"
 
 enum {
@@ -31,6 +32,7 @@ struct run {
 	uint64_t start_ns, deadline_ns, done_ns;
 	uint64_t peak_ns, peak_messages; /* where the current stretch began */
 	double peak_mpps;
+	struct progress progress;
 };
 
 size_t bw_area_bytes(const struct options *o, uint32_t size, bool verify)
@@ -89,9 +91,25 @@ static void note_peak(struct run *r, uint64_t now)
 	r->peak_messages = messages;
 }
 
+/* Of the time or of the messages that were asked for; the side that only receives knows neither. */
+static void note_progress(struct run *r, uint64_t now)
+{
+	const struct bw_params *p = r->p;
+	double ns = (double)(now - r->progress.begin_ns), messages = (double)posted(r);
+	double gbps = ns > 0 ? messages * p->size * 8 / ns : 0;
+
+	if (messages > 0 && p->messages)
+		progress_write(&r->progress, now, messages,
+			       (double)p->messages * r->flows * r->s->o->qps, gbps, "Gbit/s");
+	else if (messages > 0)
+		progress_write(&r->progress, now, ns, (double)p->duration_ns, gbps, "Gbit/s");
+}
+
 static void note_time(struct run *r, uint64_t now)
 {
 	note_peak(r, now);
+	if (progress_is_due(&r->progress, now))
+		note_progress(r, now);
 	if (r->deadline_ns && now >= r->deadline_ns) {
 		r->deadline_ns = 0;
 		for (unsigned i = 0; i < r->flows; i++)
@@ -236,6 +254,7 @@ static int run_rounds(struct run *r, struct bw_result *result)
 	uint64_t done = 0, begin = now_ns();
 	bool more = true;
 
+	progress_begin(&r->progress, begin);
 	while (more) {
 		uint64_t n = round_messages(r, done), end, before = posted(r) + r->theirs;
 
@@ -262,6 +281,7 @@ int bw_run(struct session *s, const struct bw_params *p, struct bw_result *resul
 		error |= flow_open(&r.flow[i], s, i, p->kind, p->size, p->verify);
 	if (!error)
 		error = run_rounds(&r, result);
+	progress_clear(&r.progress);
 	for (unsigned i = 0; i < r.flows; i++)
 		flow_close(&r.flow[i]);
 	result->peak_gbps = r.peak_mpps * p->size * 8e-3;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "lane.h"
+#include "progress.h"
 #include "soak.h"
 #include "verify.h"
 #include "wait.h"
@@ -16,7 +17,8 @@ struct soak {
 	struct options o;
 	struct lane *lanes; /* qps x 2 */
 	uint32_t count;
-	uint64_t posted, random, start_ns;
+	uint64_t posted, random;
+	struct progress progress;
 };
 
 static struct lane *lane_of(struct soak *k, uint64_t wr_id, unsigned direction)
@@ -84,15 +86,20 @@ static double megabytes(const struct soak *k)
 	return sum * 1e-6;
 }
 
-static void report_progress(const struct soak *k, unsigned *reported)
+static void report_progress(struct soak *k, unsigned *reported)
 {
-	uint64_t done = completed(k);
+	uint64_t done = completed(k), now = now_ns();
 
+	if (progress_is_due(&k->progress, now))
+		progress_write(&k->progress, now, (double)done, k->o.soak_operations,
+			       megabytes(k) * 1e9 / (double)(now - k->progress.begin_ns), "MB/s");
 	if (done * REPORTS / k->o.soak_operations <= *reported)
 		return;
 	*reported = (unsigned)(done * REPORTS / k->o.soak_operations);
+	progress_clear(&k->progress);
 	printf("soak: %llu of %u operations, %.0f MB, %.1f s\n", (unsigned long long)done,
-	       k->o.soak_operations, megabytes(k), (double)(now_ns() - k->start_ns) * 1e-9);
+	       k->o.soak_operations, megabytes(k),
+	       (double)(now_ns() - k->progress.begin_ns) * 1e-9);
 	fflush(stdout);
 }
 
@@ -197,16 +204,17 @@ static void report_verdict(const struct soak *k, int error)
 		printf("%s%s %llu", i ? ", " : "", kinds[i].name, (unsigned long long)sum);
 	}
 	printf("), %.0f MB, %.1f s, seed %llu\n", megabytes(k),
-	       (double)(now_ns() - k->start_ns) * 1e-9, (unsigned long long)k->o.seed);
+	       (double)(now_ns() - k->progress.begin_ns) * 1e-9, (unsigned long long)k->o.seed);
 }
 
 int soak_main(const struct options *o)
 {
-	struct soak k = {.o = *o, .random = verify_mix(o->seed), .start_ns = now_ns()};
+	struct soak k = {.o = *o, .random = verify_mix(o->seed)};
 	int error;
 
 	printf("soak: %u operations on %u queue pairs, seed %llu\n", o->soak_operations, o->qps,
 	       (unsigned long long)o->seed);
+	progress_begin(&k.progress, now_ns());
 	k.o.service = SOFTHCA_QP_RC;
 	k.o.tx_depth = k.o.rx_depth = LANE_WINDOW;
 	k.o.inline_bytes = 0;
@@ -215,6 +223,7 @@ int soak_main(const struct options *o)
 		report_causes(&k);
 		error = 1;
 	}
+	progress_clear(&k.progress);
 	error = error || listen_to_silence(&k);
 	report_verdict(&k, error);
 	session_close(&k.s);

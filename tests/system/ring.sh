@@ -26,5 +26,13 @@ PAIR_SECONDS=20 pair ring write_bw -q 1000 -l 16 -s 64 -D 1
 for service in RC UC UD; do
 	pair ring send_bw --srq -c $service -q 8 -s 1000 -b -n 500 -t 16
 done
+# Two runs of two seconds, one of them on a terminal.
+runs() { "$PERF" write_bw -D 2 --socket "$SCRATCH/ring.sock" --pair left,right 2>&1; }
+on_terminal() {
+	export -f runs && export PERF SCRATCH
+	SHELL=$BASH script -qec runs /dev/null </dev/null
+}
+check 'a terminal shows how far it is' grep -qE '%  [0-9.]+ Gbit/s  [01] s left' <(on_terminal)
+check 'nothing else does' no_lines <(runs | grep left)
 check 'the daemon ends cleanly' stop "$started"
 finish
