@@ -146,8 +146,8 @@ static int serve(int listener, const char *where, const struct http_server *serv
 {
 	struct serving serving = {server, r};
 	struct MHD_Daemon *daemon;
+	int got, host_bytes;
 	sigset_t signals;
-	int got;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
@@ -162,8 +162,9 @@ static int serve(int listener, const char *where, const struct http_server *serv
 		close(listener);
 		return failed("cannot serve", where);
 	}
-	printf("softhca: http://%.*s:%u%s\n", (int)(strrchr(where, ':') - where), where,
-	       port_of(listener), server->path);
+	host_bytes = strrchr(where, ':') - where;
+	printf("softhca: http://%.*s:%u%s\n", host_bytes ? host_bytes : -1,
+	       host_bytes ? where : "localhost", port_of(listener), server->path);
 	fflush(stdout);
 	sigwait(&signals, &got);
 	MHD_stop_daemon(daemon); /* closes the listener */

@@ -10,7 +10,7 @@ import tempfile
 import time
 
 PATIENCE_S = 60
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions", "--hide-scrollbars",
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions", "--hide-scrollbars",
          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-debugging-pipe"]
 
 
