@@ -29,7 +29,7 @@ static uint64_t word(struct sim *s)
 
 static unsigned kept(struct sim *s)
 {
-	return sim_context(s, 0, 0)->ee_early.kept;
+	return sim_context(s, 0, 0)->ee_gap.early.kept;
 }
 
 /* Each finds what the one before it has left, although the first comes last. */
@@ -252,7 +252,7 @@ TEST(early__gaps_left_for_ever_take_nothing_from_others)
 	for (uint32_t k = 1; k < PACKETS; k++)
 		rig_request(s, HOSTILE, WIRE_RC_WRITE_ONLY, PSN + k, AT, 8, 8);
 	rig_expect_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
-	assert_int_equal(sim_context(s, 0, HOSTILE)->ee_early.kept, PACKETS - 1);
+	assert_int_equal(sim_context(s, 0, HOSTILE)->ee_gap.early.kept, PACKETS - 1);
 	add(s, HOSTILE, PSN);
 	rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN);
 	rig_expect_ack(s, PSN + PACKETS - 1, aeth_ack(0), PACKETS);
@@ -269,4 +269,80 @@ TEST_RC(early__a_queue_pair_has_a_share)
 	rig_expect_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
 	sim_run(s, MS);
 	assert_int_equal(kept(s), all / 2);
+}
+
+/* ---- networks that reorder ---- */
+
+/* The packet of that PSN comes `late` after the one behind it. If `twice`, the peer repeats it, as
+ * the NAK demands. */
+static void come_late(struct sim *s, uint32_t psn, uint64_t late, bool twice)
+{
+	write_at(s, psn + 1, AT, 8);
+	rig_expect_nak(s, psn, AETH_NAK_SEQUENCE, psn - PSN);
+	sim_run(s, late);
+	for (unsigned i = 0; i < 1u + twice; i++) {
+		write_at(s, psn, AT, 8);
+		if (i == 0)
+			rig_expect_ack(s, psn, aeth_ack(0), psn - PSN + 1);
+		rig_expect_ack(s, psn + 1, aeth_ack(0), psn - PSN + 2);
+	}
+}
+
+/* The packet behind has come: how long until the NAK? */
+static uint64_t wait_for_nak(struct sim *s, uint32_t psn)
+{
+	uint64_t began_ns = s->now_ns;
+
+	write_at(s, psn + 1, AT, 8);
+	rig_expect_nak(s, psn, AETH_NAK_SEQUENCE, psn - PSN);
+	began_ns = s->now_ns - began_ns;
+	write_at(s, psn, AT, 8);
+	rig_expect_ack(s, psn, aeth_ack(0), psn - PSN + 1);
+	rig_expect_ack(s, psn + 1, aeth_ack(0), psn - PSN + 2);
+	return began_ns;
+}
+
+/* After two NAKs in vain a gap may stay open for twice as long, then it draws its NAK, although no
+ * other packet comes. */
+TEST_RC(c9_079__a_network_that_reorders_draws_naks_later)
+{
+	come_late(s, PSN, 20 * US, true);
+	come_late(s, PSN + 2, 20 * US, true);
+	write_at(s, PSN + 5, AT, 8);
+	write_at(s, PSN + 6, AT, 8);
+	rig_silent(s, 20 * US);
+	write_at(s, PSN + 4, AT, 8);
+	rig_expect_ack(s, PSN + 4, aeth_ack(0), 5);
+	rig_expect_ack(s, PSN + 6, aeth_ack(0), 7);
+	assert_in_range(wait_for_nak(s, PSN + 7), 30 * US, 100 * US);
+	assert_int_equal(sim_counter(s, 0, COUNTER_nak_sequence_sent), 3);
+}
+
+/* Losses do not, and undo it. */
+TEST_RC(c9_079__a_network_that_loses_draws_naks_at_once)
+{
+	uint32_t psn = PSN;
+
+	for (; psn < PSN + 20; psn += 2)
+		come_late(s, psn, 20 * US, false);
+	assert_in_range(wait_for_nak(s, psn), 1, 5 * US);
+	sim_run(s, 5 * MS); /* that one was no NAK in vain */
+	for (psn += 2; psn < PSN + 26; psn += 2)
+		come_late(s, psn, 20 * US, true);
+	for (unsigned i = 0; i < 8; i++, psn += 2, sim_run(s, 5 * MS))
+		wait_for_nak(s, psn);
+	assert_in_range(wait_for_nak(s, psn), 1, 5 * US);
+}
+
+/* The wait ends with the queue pair's life. */
+TEST_RC(early__no_nak_waits_beyond_a_reset)
+{
+	come_late(s, PSN, 20 * US, true);
+	come_late(s, PSN + 2, 20 * US, true);
+	write_at(s, PSN + 5, AT, 8);
+	sim_run(s, 2 * US);
+	rig_reconnect(s, 0);
+	rig_silent(s, MS);
+	write_at(s, PSN + 1, AT, 8);
+	rig_expect_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
 }

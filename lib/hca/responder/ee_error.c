@@ -63,6 +63,7 @@ enum ee_state step_duplicate(struct ee_work *w)
 	bool answer = false;
 
 	w->duplicate = true;
+	ee_came_twice(w->qp, w->a->headers.psn);
 	w->respond = RESPONSE_ACK;
 	if (w->op->kind == WIRE_KIND_READ)
 		answer = duplicate_read(w);

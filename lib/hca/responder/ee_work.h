@@ -50,6 +50,7 @@ struct execution_engine {
 	struct rte_mbuf *held[2 * BURST];
 	unsigned held_count;
 	struct early *early;
+	struct qp_list late;	/* ee_gap.c */
 	struct qp *filled;	/* with EE_EARLY: whose gap has been filled */
 	struct qp_list starved; /* ee_credits.c */
 	uint64_t look_ns;	/* when to check it next */
@@ -168,6 +169,19 @@ enum ee_state step_write_data(struct ee_work *w);
 enum ee_state step_store_addr(struct ee_work *w);
 enum ee_state step_atomic(struct ee_work *w);
 enum ee_state step_wqe_release(struct ee_work *w);
+/* ee_gap.c: */
+/* RC: packets are missing in front of this one (C9-79, C9-80). It is not executed before those
+ * (C9-77), but may be kept. Returns the next state. */
+enum ee_state ee_behind_gap(struct ee_work *w);
+/* With qp->ee.gap: the expected packet has been executed. Sets w->then if the one behind it had come
+ * early. */
+void ee_fill_gap(struct ee_work *w);
+/* Takes the packets that were kept behind those executed, up to the next gap, or to a READ, which
+ * takes several PSNs; at most `room`. The caller owns them. Returns how many. */
+unsigned ee_take_early(struct execution_engine *ee, struct qp *qp, struct rte_mbuf **run,
+		       unsigned room);
+/* A packet has come that had come before. */
+void ee_came_twice(struct qp *qp, uint32_t psn);
 /* ee_error.c: */
 enum ee_state step_duplicate(struct ee_work *w);
 enum ee_state step_async_error(struct ee_work *w);

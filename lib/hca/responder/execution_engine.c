@@ -87,56 +87,6 @@ drop:
 	return EE_DROP;
 }
 
-/* Sends the NAK of a gap in a buffer of its own, since the packet is kept. False: there is none. */
-static bool nak_gap(struct ee_work *w)
-{
-	struct rte_mbuf *m = rte_pktmbuf_alloc(w->e->clones);
-
-	if (unlikely(!m))
-		return false;
-	arrival_of(m)->qpn = w->a->qpn;
-	send_ack(w->e, w->ee, w->qp);
-	hand_over(w->ee, w->qp, m, RESPONSE_ACK, w->qp->ee.expected_psn,
-		  wire_outcomes[OUTCOME_SEQUENCE].aeth_syndrome);
-	return true;
-}
-
-static bool keep(struct ee_work *w)
-{
-	struct qp *qp = w->qp;
-
-	if (engine_setting(w->e, loss_recovery) == LOSS_RECOVERY_STANDARD ||
-	    qp->ee.gap & EE_GAP_RNR ||
-	    !early_keep(w->e, w->ee->early, qp, w->m, w->a->headers.psn, qp->ee.expected_psn))
-		return false;
-	w->a->icrc_bytes = 0; /* it is intact */
-	qp->ee.gap |= EE_GAP_EARLY;
-	count(w->c, COUNTER_early_kept);
-	return true;
-}
-
-/*
- * RC: packets are missing. The first one ahead draws a NAK, the others none until the expected one
- * has come (C9-79, C9-80). Nothing of it is executed before that (C9-77), but the packet is kept.
- */
-static __rte_noinline enum ee_state check_psn_ahead(struct ee_work *w)
-{
-	struct qp *qp = w->qp;
-	bool silent = qp->ee.gap & EE_GAP_SILENT;
-
-	qp->ee.ahead++;
-	if (keep(w)) {
-		if (!silent && nak_gap(w)) /* no buffer: the next packet tries again */
-			qp->ee.gap |= EE_GAP_SEQUENCE;
-		return EE_IDLE;
-	}
-	count(w->c, COUNTER_drop_out_of_sequence);
-	if (silent)
-		return EE_DROP;
-	qp->ee.gap |= EE_GAP_SEQUENCE;
-	return fail(w, OUTCOME_SEQUENCE);
-}
-
 static inline enum ee_state check_psn_rc(struct ee_work *w)
 {
 	struct qp *qp = w->qp;
@@ -146,7 +96,7 @@ static inline enum ee_state check_psn_rc(struct ee_work *w)
 		return EE_CHECK_REQUEST;
 	if (ahead < 0)
 		return EE_DUPLICATE;
-	return check_psn_ahead(w);
+	return ee_behind_gap(w);
 }
 
 /* UC: a gap costs the message; the next first or only packet is taken whatever its PSN. */
@@ -205,23 +155,6 @@ static inline enum ee_state step_check_request(struct ee_work *w)
 									       : EE_ATOMIC;
 }
 
-/* The expected packet has come. What was kept behind it is next. */
-static __rte_noinline void fill_gap(struct ee_work *w)
-{
-	struct qp *qp = w->qp;
-	struct early *early = w->ee->early;
-
-	qp->ee.gap &= ~EE_GAP_SILENT;
-	if (!qp->ee.gap)
-		return;
-	if (!early_pass(early, qp, qp->ee.expected_psn)) {
-		qp->ee.gap = 0;
-	} else if (early_has(early, qp, qp->ee.expected_psn)) {
-		w->then = EE_EARLY;
-		w->ee->filled = qp;
-	}
-}
-
 static inline enum ee_state step_cxt_wb(struct ee_work *w)
 {
 	struct qp *qp = w->qp;
@@ -232,7 +165,7 @@ static inline enum ee_state step_cxt_wb(struct ee_work *w)
 	set_expected(qp, next);
 	qp->ee.received_bytes = w->total;
 	if (unlikely(qp->ee.gap))
-		fill_gap(w);
+		ee_fill_gap(w);
 	if (w->op->flags & WIRE_END) {
 		qp->ee.message = EE_MESSAGE_NONE;
 		qp->ee.msn = psn_add(qp->ee.msn, 1);
@@ -369,25 +302,14 @@ static void hold(struct execution_engine *ee, struct rte_mbuf **rest, unsigned n
 	ee->held_count += n;
 }
 
-/*
- * The packets that were kept behind those just executed go in front of what is held, as if they
- * came now: up to the next gap, or to a READ, which takes several PSNs.
- */
+/* The packets that were kept behind those just executed go in front of what is held, as if they
+ * came now. */
 static __rte_noinline void hold_early(struct execution_engine *ee, struct qp *qp)
 {
-	unsigned room = RTE_MIN(RTE_DIM(ee->held) - ee->held_count, (size_t)BURST), n = 0;
 	struct rte_mbuf *run[BURST];
-	uint32_t psn = qp->ee.expected_psn;
+	size_t room = RTE_DIM(ee->held) - ee->held_count;
 
-	while (n < room && (run[n] = early_take(ee->early, qp, psn))) {
-		const struct wire_opcode *op = &wire_opcodes[arrival_of(run[n])->headers.opcode];
-
-		n++;
-		if (op->kind == WIRE_KIND_READ)
-			break;
-		psn = psn_add(psn, 1);
-	}
-	hold(ee, run, n);
+	hold(ee, run, ee_take_early(ee, qp, run, RTE_MIN(room, (size_t)BURST)));
 }
 
 /* First pass over a burst: the lines that the second will want. An unknown QPN or key only warms a
@@ -481,17 +403,6 @@ unsigned ee_poll(struct engine *e)
 	return n;
 }
 
-void ee_close_gap(struct engine *e, struct qp *qp)
-{
-	early_drop(e->ee->early, qp);
-	qp->ee.gap = 0;
-}
-
-unsigned ee_kept(const struct engine *e)
-{
-	return e->ee->early->count;
-}
-
 int ee_create(struct engine *e)
 {
 	struct execution_engine *ee = engine_alloc(e, "ee", sizeof(*ee));
@@ -499,12 +410,13 @@ int ee_create(struct engine *e)
 	if (!ee)
 		return -ENOMEM;
 	e->ee = ee;
-	ee->early = early_create(e, "ee_early", early_size(e), offsetof(struct qp, ee_early));
+	ee->early = early_create(e, "ee_early", early_size(e), offsetof(struct qp, ee_gap.early));
 	if (!ee->early) {
 		ee_destroy(e);
 		return -ENOMEM;
 	}
 	qp_list_init(&ee->starved, e->qps, offsetof(struct qp, ee.starved));
+	qp_list_init(&ee->late, e->qps, offsetof(struct qp, ee_gap.late));
 	return 0;
 }
 

@@ -46,6 +46,10 @@ unsigned ee_offer_credits(struct engine *e);
 /* The QP receives no more: what is kept for it is dropped. */
 void ee_close_gap(struct engine *e, struct qp *qp);
 
+/* Looks at a few of the gaps whose NAKs wait (ee_gap.c), and puts those due into EE_RESPG. Returns 0
+ * if there are none. */
+unsigned ee_late_gaps(struct engine *e);
+
 /* Packets that came early and are kept. */
 unsigned ee_kept(const struct engine *e);
 

@@ -31,6 +31,7 @@ static unsigned execution_poll(struct engine *e)
 	unsigned n = ee_wakes(e);
 
 	n += ee_poll(e);
+	n += ee_late_gaps(e);
 	return n + ee_offer_credits(e);
 }
 

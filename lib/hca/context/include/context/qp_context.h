@@ -73,6 +73,7 @@ enum ee_gap {
 	EE_GAP_SEQUENCE = 1, /* a sequence NAK was sent: no other one */
 	EE_GAP_RNR = 2,	     /* an RNR NAK was: the peer sends all again, so nothing is kept */
 	EE_GAP_EARLY = 4,    /* packets behind it may be kept */
+	EE_GAP_LATE = 8,     /* its NAK waits: ee_gap.late */
 };
 #define EE_GAP_SILENT (EE_GAP_SEQUENCE | EE_GAP_RNR) /* no NAK, no unsolicited ACK */
 
@@ -310,8 +311,18 @@ struct qp {
 		uint8_t buffer[RQ_FETCH_BYTES];
 	} rwm __rte_cache_aligned;
 
-	/* ExecutionEngine again: RQWQEManager's last line has room. */
-	struct early_count ee_early;
+	/* ExecutionEngine again: RQWQEManager's last line has room. Times as ee_gap.c counts them.
+	 */
+	struct {
+		struct early_count early;
+		struct qp_link late; /* QPs whose gap may still fill by itself */
+		uint32_t since;	     /* when the gap was seen */
+		uint32_t patience;   /* how long it may stay before it draws a NAK */
+		uint32_t sample_psn; /* a gap that drew one, plus one; 0: none is observed */
+		uint32_t sample_since;
+		uint32_t sample_late; /* when it was filled; 0: it has not been */
+		uint8_t in_vain;      /* NAKs in a row that turned out to be */
+	} ee_gap;
 
 	/* ---- RespPktGen (responder_exec) ---- */
 	struct {

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ExecutionEngine's part in packets that are missing: what comes behind a gap is kept
+ * (context/early.h), and the gap draws one NAK. Stage responder_exec.
+ *
+ * At once, as long as a gap means a loss. A network that reorders fills its gaps by itself, and a
+ * NAK only makes the peer repeat what is on its way. So some of the gaps that drew a NAK are
+ * observed, one at a time: if the missing packet comes twice, the NAK was in vain. After two in a row
+ * the queue pair has patience for twice as long as the packet was late. A NAK that was not in vain
+ * halves it.
+ */
+#include "ee_work.h"
+#include "pipeline/frames.h"
+
+enum {
+	TIME_SHIFT = 10,     /* times are in ns >> 10, which is about 1 us, and wrap */
+	PATIENCE_MAX = 1000, /* reordering by more counts as loss */
+	IN_VAIN = 2,	     /* NAKs in a row that make patient */
+	SAMPLE_MAX = 4000,   /* so long after a NAK no second copy is expected any more */
+	LOOK_QPS = 4,	     /* that wait, looked at in each poll */
+};
+
+static uint32_t now_of(const struct engine *e)
+{
+	return (uint32_t)(engine_now(e) >> TIME_SHIFT);
+}
+
+/* ---- patience ---- */
+
+/* The gap has drawn a NAK: observe it, unless another one is. */
+static void observe(const struct engine *e, struct qp *qp)
+{
+	uint32_t now = now_of(e);
+
+	if (qp->ee_gap.sample_psn) {
+		if (now - qp->ee_gap.sample_since < SAMPLE_MAX)
+			return;
+		qp->ee_gap.patience /= 2;
+		qp->ee_gap.in_vain = 0;
+	}
+	qp->ee_gap.sample_psn = qp->ee.expected_psn + 1;
+	qp->ee_gap.sample_since = qp->ee_gap.since;
+	qp->ee_gap.sample_late = 0;
+}
+
+static void be_patient(struct qp *qp, uint32_t late)
+{
+	uint32_t patience = RTE_MIN(2 * late, (uint32_t)PATIENCE_MAX);
+
+	qp->ee_gap.patience = RTE_MAX(qp->ee_gap.patience, patience);
+}
+
+void ee_came_twice(struct qp *qp, uint32_t psn)
+{
+	if (qp->ee_gap.sample_psn != psn + 1 || !qp->ee_gap.sample_late)
+		return;
+	qp->ee_gap.sample_psn = 0;
+	if (qp->ee_gap.in_vain + 1 < IN_VAIN)
+		qp->ee_gap.in_vain++;
+	else
+		be_patient(qp, qp->ee_gap.sample_late);
+}
+
+/* ---- NAKs ---- */
+
+/* Sends the NAK in a buffer of its own, since the packet is kept. No buffer: the next packet
+ * tries again. */
+static bool nak_gap(struct engine *e, struct qp *qp)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(e->clones);
+
+	if (unlikely(!m))
+		return false;
+	arrival_of(m)->qpn = qp_number(qp);
+	send_ack(e, e->ee, qp);
+	hand_over(e->ee, qp, m, RESPONSE_ACK, qp->ee.expected_psn,
+		  wire_outcomes[OUTCOME_SEQUENCE].aeth_syndrome);
+	qp->ee.gap |= EE_GAP_SEQUENCE;
+	observe(e, qp);
+	return true;
+}
+
+static void wait_no_more(struct engine *e, struct qp *qp)
+{
+	qp->ee.gap &= ~EE_GAP_LATE;
+	qp_list_remove(&e->ee->late, qp);
+}
+
+static bool is_due(const struct engine *e, const struct qp *qp)
+{
+	return now_of(e) - qp->ee_gap.since >= qp->ee_gap.patience;
+}
+
+/* A packet behind the gap has been kept, and no NAK is out. */
+static void consider_nak(struct engine *e, struct qp *qp)
+{
+	if (!(qp->ee.gap & EE_GAP_LATE)) {
+		qp->ee_gap.since = now_of(e);
+		if (qp->ee_gap.patience) {
+			qp->ee.gap |= EE_GAP_LATE;
+			qp_list_add(&e->ee->late, qp);
+			return;
+		}
+	}
+	if (is_due(e, qp) && nak_gap(e, qp))
+		wait_no_more(e, qp);
+}
+
+unsigned ee_late_gaps(struct engine *e)
+{
+	struct execution_engine *ee = e->ee;
+	uint32_t last = ee->late.tail;
+	unsigned looked = 0;
+	struct qp *qp;
+
+	if (likely(ee->late.head == QP_LIST_END))
+		return 0;
+	if (channel_room(&e->channel[CHANNEL_EE_RESPG]) < LOOK_QPS)
+		return 1;
+	ee->out_count = 0;
+	do {
+		qp = qp_list_take(&ee->late);
+		if (is_due(e, qp) && qp_receives(qp_state(qp)) && nak_gap(e, qp))
+			qp->ee.gap &= ~EE_GAP_LATE;
+		else
+			qp_list_add(&ee->late, qp);
+	} while (++looked < LOOK_QPS && qp->index != last && ee->late.head != QP_LIST_END);
+	if (ee->out_count)
+		channel_put(&e->channel[CHANNEL_EE_RESPG], ee->out, ee->out_count);
+	return 1;
+}
+
+/* ---- gaps ---- */
+
+static bool keep(struct ee_work *w)
+{
+	struct qp *qp = w->qp;
+
+	if (engine_setting(w->e, loss_recovery) == LOSS_RECOVERY_STANDARD ||
+	    qp->ee.gap & EE_GAP_RNR ||
+	    !early_keep(w->e, w->ee->early, qp, w->m, w->a->headers.psn, qp->ee.expected_psn))
+		return false;
+	w->a->icrc_bytes = 0; /* it is intact */
+	qp->ee.gap |= EE_GAP_EARLY;
+	count(w->c, COUNTER_early_kept);
+	return true;
+}
+
+enum ee_state ee_behind_gap(struct ee_work *w)
+{
+	struct qp *qp = w->qp;
+	bool silent = qp->ee.gap & EE_GAP_SILENT;
+
+	qp->ee.ahead++;
+	if (keep(w)) {
+		if (!silent)
+			consider_nak(w->e, qp);
+		return EE_IDLE;
+	}
+	count(w->c, COUNTER_drop_out_of_sequence);
+	if (silent)
+		return EE_DROP;
+	wait_no_more(w->e, qp);
+	qp->ee.gap |= EE_GAP_SEQUENCE;
+	return fail(w, OUTCOME_SEQUENCE);
+}
+
+/* The missing packet has come: how late? */
+static void end_wait(struct engine *e, struct qp *qp)
+{
+	uint32_t late = now_of(e) - qp->ee_gap.since + 1;
+
+	if (qp->ee.gap & EE_GAP_LATE) {
+		be_patient(qp, late);
+		wait_no_more(e, qp);
+	} else if (qp->ee_gap.sample_psn == psn_sub(qp->ee.expected_psn, 1) + 1) {
+		qp->ee_gap.sample_late = late;
+	}
+	qp->ee.gap &= ~EE_GAP_SILENT;
+}
+
+void ee_fill_gap(struct ee_work *w)
+{
+	struct qp *qp = w->qp;
+	struct early *early = w->ee->early;
+
+	end_wait(w->e, qp);
+	if (!qp->ee.gap)
+		return;
+	if (!early_pass(early, qp, qp->ee.expected_psn)) {
+		qp->ee.gap = 0;
+	} else if (early_has(early, qp, qp->ee.expected_psn)) {
+		w->then = EE_EARLY;
+		w->ee->filled = qp;
+	}
+}
+
+unsigned ee_take_early(struct execution_engine *ee, struct qp *qp, struct rte_mbuf **run,
+		       unsigned room)
+{
+	uint32_t psn = qp->ee.expected_psn;
+	unsigned n = 0;
+
+	while (n < room && (run[n] = early_take(ee->early, qp, psn))) {
+		const struct wire_opcode *op = &wire_opcodes[arrival_of(run[n])->headers.opcode];
+
+		n++;
+		if (op->kind == WIRE_KIND_READ)
+			break;
+		psn = psn_add(psn, 1);
+	}
+	return n;
+}
+
+void ee_close_gap(struct engine *e, struct qp *qp)
+{
+	early_drop(e->ee->early, qp);
+	wait_no_more(e, qp);
+	qp->ee.gap = 0;
+}
+
+unsigned ee_kept(const struct engine *e)
+{
+	return e->ee->early->count;
+}
