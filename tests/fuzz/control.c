@@ -248,6 +248,7 @@ union body {
 	struct control_trace trace;
 	struct control_read_trace read_trace;
 	struct control_piece piece;
+	struct control_pieces pieces;
 	struct control_mr mr;
 	struct control_rereg_mr rereg;
 	struct control_alloc_mr alloc_mr;
@@ -349,6 +350,9 @@ static void right_body(uint32_t type, union body *b)
 		b->read_trace = (struct control_read_trace){.version = CONTROL_VERSION};
 	if (type == CONTROL_ADD_PIECE)
 		b->piece = (struct control_piece){.bytes = MEMORY_BYTES};
+	if (type == CONTROL_ADD_PIECES)
+		b->pieces = (struct control_pieces){
+			.first = {.bytes = MEMORY_BYTES}, .stride = 4096, .count = 2};
 	if (type == CONTROL_REG_MR)
 		b->mr = whole_memory(kept[QUEUE_PD]);
 	if (type == CONTROL_REREG_MR)

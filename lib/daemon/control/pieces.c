@@ -83,9 +83,9 @@ void mapping_give(struct client *client, uint64_t bytes)
 	share_give(&client->shares, SHARE_mappings, 1);
 }
 
-static int map_piece(const struct call *call, struct piece *piece)
+static int map_piece(const struct call *call, const struct control_piece *in, struct piece *piece,
+		     bool wanted)
 {
-	const struct control_piece *in = call->body;
 	struct client *client = call->client;
 	const char *why = "more than there is room for";
 	int rc = mapping_take(client, in->bytes);
@@ -96,17 +96,17 @@ static int map_piece(const struct call *call, struct piece *piece)
 		if (rc)
 			mapping_give(client, in->bytes);
 	}
-	if (rc)
-		CLIENT_LOG(client, WARNING, "piece refused: it is %s", why);
-	else
+	if (!rc)
 		client_bind(client, piece->mapping.base, piece->mapping.bytes);
+	else if (wanted)
+		CLIENT_LOG(client, WARNING, "piece refused: it is %s", why);
 	return rc;
 }
 
-int run_add_piece(struct call *call)
+/* `wanted`: the client needs it now. */
+static int add_piece(const struct call *call, const struct control_piece *in, bool wanted,
+		     uint32_t *number)
 {
-	const struct control_piece *in = call->body;
-	struct control_number *out = call->reply;
 	struct client *client = call->client;
 	struct piece *piece;
 	int rc;
@@ -118,13 +118,37 @@ int run_add_piece(struct call *call)
 	if (!piece)
 		return rc;
 	piece->read_only = in->flags & PIECE_READ_ONLY;
-	rc = map_piece(call, piece);
+	rc = map_piece(call, in, piece, wanted);
 	if (rc) {
 		object_drop(&piece->object);
 		return rc;
 	}
-	out->number = piece->object.number;
+	*number = piece->object.number;
 	return 0;
+}
+
+int run_add_piece(struct call *call)
+{
+	struct control_number *out = call->reply;
+
+	return add_piece(call, call->body, true, &out->number);
+}
+
+int run_add_pieces(struct call *call)
+{
+	const struct control_pieces *in = call->body;
+	struct control_pieces_reply *out = call->reply;
+	struct control_piece next = in->first;
+	int rc = 0;
+
+	if (in->reserved || in->count == 0 || in->count > CONTROL_PIECES_MAX)
+		return -EINVAL;
+	for (uint32_t i = 0; i < in->count && !rc; i++) {
+		rc = add_piece(call, &next, i == 0, &out->number[i]);
+		out->count += !rc;
+		next.offset += in->stride;
+	}
+	return out->count ? 0 : rc;
 }
 
 int run_drop_piece(struct call *call)

@@ -160,22 +160,81 @@ static int widen(const struct softhca_context *ctx, const struct sharing_piece *
 	return 0;
 }
 
+/* Of the pool: how many pieces to ask for at once. The more a program has, the more it will soon need;
+ * they must not reach the next one that is there. */
+static uint32_t how_many(const struct softhca_context *ctx, const struct sharing_piece *file,
+			 const struct file_piece *p)
+{
+	uint32_t i = behind(ctx, p), n = ctx->piece_count + 1;
+	const struct file_piece *next = i < ctx->piece_count ? ctx->pieces[i] : NULL;
+	uint64_t room = CONTROL_PIECES_MAX;
+
+	if (!file->stride || !p->writable || p->offset % file->stride || p->bytes != GRANULE)
+		return 1;
+	if (next && same_file(next, p))
+		room = (next->offset - p->offset) / file->stride;
+	if (n > CONTROL_PIECES_MAX)
+		n = CONTROL_PIECES_MAX;
+	n = n < room ? n : (uint32_t)room;
+	return n ? n : 1;
+}
+
+static int call_for_pieces(struct softhca_context *ctx, const struct sharing_piece *file,
+			   const struct file_piece *p, uint32_t count,
+			   struct control_pieces_reply *out)
+{
+	const uint32_t flags = p->writable ? 0 : PIECE_READ_ONLY;
+	const struct control_segment segment = {.id = (uint32_t)file->inode, .flags = flags};
+	const struct control_pieces part = {
+		.first = {.offset = p->offset, .bytes = p->bytes, .flags = flags},
+		.stride = file->stride,
+		.count = count};
+
+	out->count = 1;
+	if (file->segment_bytes)
+		return ctx_call_for_number(ctx, CONTROL_ADD_SEGMENT, &segment, sizeof(segment),
+					   &out->number[0]);
+	return ctx_call(ctx, CONTROL_ADD_PIECES, &part, sizeof(part), out, sizeof(*out), file->fd,
+			NULL);
+}
+
+/* Those that came with the first, for what will be registered next. */
+static void keep_others(struct softhca_context *ctx, const struct file_piece *first,
+			uint64_t stride, const struct control_pieces_reply *there)
+{
+	for (uint32_t i = 1; i < there->count && i < CONTROL_PIECES_MAX; i++) {
+		struct file_piece *p = malloc(sizeof(*p));
+
+		if (p) {
+			*p = *first;
+			p->offset += i * stride;
+			p->number = there->number[i];
+			p->idle_since = ctx->releases;
+		}
+		if (!p || insert(ctx, p)) {
+			ctx_call_number(ctx, CONTROL_DROP_PIECE, there->number[i]);
+			free(p);
+		}
+	}
+}
+
 static int piece_register(struct softhca_context *ctx, const struct sharing_piece *file,
 			  struct file_piece *p)
 {
-	const uint32_t flags = p->writable ? 0 : PIECE_READ_ONLY;
-	const struct control_piece part = {.offset = p->offset, .bytes = p->bytes, .flags = flags};
-	const struct control_segment segment = {.id = (uint32_t)file->inode, .flags = flags};
-	struct control_number out = {0};
+	struct control_pieces_reply there = {0};
 	int rc;
 
 	do
-		rc = file->segment_bytes ? ctx_call(ctx, CONTROL_ADD_SEGMENT, &segment,
-						    sizeof(segment), &out, sizeof(out), -1, NULL)
-					 : ctx_call(ctx, CONTROL_ADD_PIECE, &part, sizeof(part),
-						    &out, sizeof(out), file->fd, NULL);
+		rc = call_for_pieces(ctx, file, p, how_many(ctx, file, p), &there);
 	while (rc == -ENOSPC && drop_oldest(ctx, 0));
-	p->number = out.number;
+	if (rc)
+		return rc;
+	p->number = there.number[0];
+	rc = insert(ctx, p);
+	if (rc)
+		ctx_call_number(ctx, CONTROL_DROP_PIECE, p->number);
+	else
+		keep_others(ctx, p, file->stride, &there);
 	return rc;
 }
 
@@ -192,11 +251,6 @@ static int add(struct softhca_context *ctx, const struct sharing_piece *file,
 	rc = widen(ctx, file, p, bytes);
 	if (!rc)
 		rc = piece_register(ctx, file, p);
-	if (!rc) {
-		rc = insert(ctx, p);
-		if (rc)
-			ctx_call_number(ctx, CONTROL_DROP_PIECE, p->number);
-	}
 	if (rc)
 		free(p);
 	else
@@ -206,17 +260,42 @@ static int add(struct softhca_context *ctx, const struct sharing_piece *file,
 
 /* ---- for regions ---- */
 
+/* A writable piece serves reads, too. */
+static struct file_piece *find_for(const struct softhca_context *ctx, struct file_piece wanted,
+				   bool write)
+{
+	struct file_piece *p;
+
+	wanted.writable = true;
+	p = piece_find(ctx, &wanted);
+	wanted.writable = false;
+	return p || write ? p : piece_find(ctx, &wanted);
+}
+
+/* Does a larger one in its place keep bytes together that reach to `end`? */
+static bool too_short(const struct softhca_context *ctx, const struct file_piece *p, uint64_t end)
+{
+	const uint32_t i = behind(ctx, p);
+	const uint64_t its_end = p->offset + p->bytes;
+
+	if (p->users || p->bytes >= PIECE_BYTES || its_end >= end)
+		return false;
+	return i == ctx->piece_count || !same_file(ctx->pieces[i], p) ||
+	       ctx->pieces[i]->offset > its_end;
+}
+
 int piece_get(struct softhca_context *ctx, const struct sharing_piece *file, uint64_t offset,
 	      uint64_t bytes, bool write, struct file_piece **out)
 {
-	struct file_piece wanted = {
-		.device = file->device, .inode = file->inode, .offset = offset, .writable = true};
+	const struct file_piece wanted = {
+		.device = file->device, .inode = file->inode, .offset = offset, .writable = write};
 	int rc = 0;
 
-	*out = piece_find(ctx, &wanted); /* a writable one serves reads too */
-	wanted.writable = write;
-	if (!*out && !write)
-		*out = piece_find(ctx, &wanted);
+	*out = find_for(ctx, wanted, write);
+	if (*out && too_short(ctx, *out, offset + bytes)) {
+		drop(ctx, *out);
+		*out = find_for(ctx, wanted, write);
+	}
 	if (!*out)
 		rc = add(ctx, file, &wanted, bytes, out);
 	if (!rc)

@@ -134,6 +134,7 @@ static int add_piece(struct sharing *s, const struct vma *v, uintptr_t at, uintp
 				    .offset = offset,
 				    .device = v->device,
 				    .inode = v->inode,
+				    .stride = pool_has(v) ? 1ull << WINDOW_LOG : 0,
 				    .fd = s->writable ? pool.fd : pool.read_only_fd,
 				    .log_page = 12};
 	return pool_has(v) ? 0 : piece_open(p, v, s->writable);

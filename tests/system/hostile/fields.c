@@ -163,6 +163,10 @@ static void fill(struct attacker *a, struct request *r)
 		PUT(control_piece, .offset = below(a, 2) * 4096, .bytes = 8192 << below(a, 3),
 		    .flags = below(a, 2));
 		break;
+	case CONTROL_ADD_PIECES:
+		PUT(control_pieces, .first = {below(a, 2) * 4096, 8192, below(a, 2), 0},
+		    .stride = below(a, 3) * 4096, .count = below(a, 4));
+		break;
 	case CONTROL_ADD_SEGMENT:
 		/* None that is there: it would be another program's. */
 		PUT(control_segment, .id = INT32_MAX - below(a, 4), .flags = below(a, 2));

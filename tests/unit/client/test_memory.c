@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "client_priv.h"
 #include "pair.h"
 
 enum { BYTES = 50000 };
@@ -199,6 +200,37 @@ TEST(scattered__is_one_region)
 	munmap(at, PAGES * PAGE);
 	close(fd[0]);
 	close(fd[1]);
+}
+
+/* Each of them lies elsewhere in the pool: the daemon is asked for pieces before they are needed, and
+ * one that is too short for what comes makes room for a longer one. */
+TEST(pieces__come_several_at_once)
+{
+	enum { N = 20, PAGE = 4096 };
+	const size_t large = 65 << 20;
+	uint8_t *at = mmap(NULL, 2 * N * PAGE + large, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct softhca_mr *mr;
+	unsigned int asked = 0;
+	struct pair p;
+
+	pair_open(&p, SOFTHCA_QP_RC);
+	for (int i = 0; i < N; i++) {
+		const uint32_t before = p.ctx->piece_count;
+
+		mr = softhca_reg_mr(p.pd, at + 2 * i * PAGE, PAGE, 0xf);
+		assert_non_null(mr);
+		asked += p.ctx->piece_count != before;
+	}
+	assert_int_equal(asked, 5); /* for 1, 2, 4, 8 and 16 */
+	assert_int_equal(p.ctx->piece_count, 31);
+	there_and_back(&p, at + 2 * (N - 1) * PAGE, PAGE);
+	mr = softhca_reg_mr(p.pd, at + 2 * N * PAGE, large, 0xf);
+	assert_non_null(mr);
+	assert_int_equal(((struct mr_object *)mr)->region->count, 1);
+	assert_int_equal(p.ctx->piece_count, 31);
+	softhca_close(p.ctx); /* with all that is registered */
+	munmap(at, 2 * N * PAGE + large);
 }
 
 TEST(times__printed)

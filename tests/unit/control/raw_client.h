@@ -159,6 +159,12 @@ static inline int raw_add_piece(int fd, int file, const struct control_piece *in
 	return rc;
 }
 
+static inline int raw_add_pieces(int fd, int file, const struct control_pieces *in,
+				 struct control_pieces_reply *out)
+{
+	return raw_call(fd, CONTROL_ADD_PIECES, in, sizeof(*in), &file, 1, out, sizeof(*out));
+}
+
 /* One that is all of a new memfd. */
 static inline uint32_t raw_piece(int fd, size_t bytes)
 {

@@ -248,6 +248,20 @@ struct control_piece {
 	uint32_t reserved;
 };
 
+/* Pieces of one file at equal distances: the first, and others that the client expects to need. */
+enum { CONTROL_PIECES_MAX = 16 };
+struct control_pieces {
+	struct control_piece first;
+	uint64_t stride; /* bytes from the offset of one to that of the next */
+	uint32_t count;	 /* 1..CONTROL_PIECES_MAX */
+	uint32_t reserved;
+};
+struct control_pieces_reply {
+	uint32_t count; /* 1 or more: the first, and those that could be mapped after it */
+	uint32_t reserved;
+	uint32_t number[CONTROL_PIECES_MAX];
+};
+
 /* A piece that is a whole System V shared memory segment in the daemon's IPC namespace, which the
  * client may attach. */
 struct control_segment {

@@ -75,6 +75,9 @@ struct sharing_piece {
 	/* 0: a file. Else `inode` is the id of a System V segment of this size, which the other
 	 * side has to attach: it has no descriptor, and `device` is the same for all. */
 	uint64_t segment_bytes;
+	/* The next memory that is swapped will lie so many bytes after this in the file, or after
+	 * what lies there; 0: another file than the pool. */
+	uint64_t stride;
 	int fd;	    /* -1: none, or closed */
 	bool owned; /* sharing_close_files() closes it; else it is the pool's */
 	uint8_t log_page;
