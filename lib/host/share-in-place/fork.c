@@ -242,7 +242,7 @@ static void part_with_all(void)
 		sys6(SYS_close, pool.read_only_fd, 0, 0, 0, 0, 0);
 	if (vma_open(&reader))
 		abort_child();
-	for (; vma_find(&reader, at, &v); at = v.end)
+	for (; vma_find_shared(&reader, at, &v); at = v.end)
 		if (pool_has(&v) && swap_out_child(&v, lost) && unmap_lost(&v))
 			abort_child();
 	vma_close(&reader);

@@ -425,7 +425,7 @@ bool swap_is_mapped(uint64_t begin, uint64_t end, uintptr_t addr)
 	if (vma_open_kept(&reader))
 		return true; /* assume so */
 	mapped = vma_find(&reader, addr, &v) && shows(&v, begin, end);
-	for (uintptr_t at = 0; !mapped && vma_find(&reader, at, &v); at = v.end)
+	for (uintptr_t at = 0; !mapped && vma_find_shared(&reader, at, &v); at = v.end)
 		mapped = shows(&v, begin, end);
 	vma_close(&reader);
 	return mapped;
@@ -441,7 +441,7 @@ void swap_mark(void)
 		parts[i].mapped = blind;
 	if (blind)
 		return;
-	for (uintptr_t at = 0; vma_find(&reader, at, &v); at = v.end)
+	for (uintptr_t at = 0; vma_find_shared(&reader, at, &v); at = v.end)
 		if (pool_has(&v))
 			parts_mark(v.offset, v.offset + (v.end - v.start));
 	vma_close(&reader);
@@ -468,7 +468,7 @@ void swap_out_lost(const struct part *part, uint64_t limit)
 	if (stop_others())
 		return;
 	if (vma_open_kept(&reader) == 0) {
-		for (uintptr_t at = 0; vma_find(&reader, at, &v); at = v.end)
+		for (uintptr_t at = 0; vma_find_shared(&reader, at, &v); at = v.end)
 			if (shows(&v, part->begin, limit))
 				copy_out(v, part->begin, limit);
 		vma_close(&reader);

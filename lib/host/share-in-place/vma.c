@@ -20,7 +20,7 @@ struct map_query {
 	uint64_t name, build_id;
 };
 enum { QUERY_READABLE = 1, QUERY_WRITABLE = 2, QUERY_EXECUTABLE = 4, QUERY_SHARED = 8 };
-enum { QUERY_COVERING_OR_NEXT = 16 };
+enum { QUERY_COVERING_OR_NEXT = 16, QUERY_OF_FILES = 32 };
 #define MAP_QUERY _IOWR('f', 17, struct map_query)
 
 bool vma_only_text;
@@ -30,10 +30,11 @@ static uint64_t device_of(uint64_t major, uint64_t minor, const char *path)
 	return strncmp(path, "/SYSV", 5) == 0 ? VMA_SEGMENT : makedev(major, minor);
 }
 
-static bool ask(struct vma_reader *r, uintptr_t addr, struct vma *out, long *rc)
+/* `which`: only mappings with these properties. */
+static bool ask(struct vma_reader *r, uintptr_t addr, unsigned int which, struct vma *out, long *rc)
 {
 	struct map_query q = {.size = sizeof(q),
-			      .flags = QUERY_COVERING_OR_NEXT,
+			      .flags = QUERY_COVERING_OR_NEXT | which,
 			      .addr = addr,
 			      .name = (uintptr_t)out->path,
 			      .name_bytes = sizeof(out->path)};
@@ -73,7 +74,7 @@ int vma_open(struct vma_reader *r)
 	r->kept = false;
 	r->last.end = r->begin = r->end = 0;
 	if (asks < 0)
-		asks = ask(r, 0, &any, &rc) || rc == -ENOENT;
+		asks = ask(r, 0, 0, &any, &rc) || rc == -ENOENT;
 	r->asks = asks && !vma_only_text;
 	return 0;
 }
@@ -278,11 +279,23 @@ bool vma_find(struct vma_reader *r, uintptr_t addr, struct vma *out)
 		return find_in_text(r, addr, out);
 	if (addr < r->last.start || addr >= r->last.end) {
 		r->last.end = 0;
-		if (!ask(r, addr, &r->last, &rc))
+		if (!ask(r, addr, 0, &r->last, &rc))
 			return false;
 	}
 	*out = r->last;
 	return true;
+}
+
+bool vma_find_shared(struct vma_reader *r, uintptr_t addr, struct vma *out)
+{
+	long rc;
+
+	if (r->asks)
+		return ask(r, addr, QUERY_SHARED | QUERY_OF_FILES, out, &rc);
+	for (; find_in_text(r, addr, out); addr = out->end)
+		if (out->shared)
+			return true;
+	return false;
 }
 
 uint64_t vma_page_bytes(uintptr_t start)

@@ -48,6 +48,8 @@ void vma_forget(void);
 void vma_changed(struct vma_reader *r);
 /* The mapping at addr, or the next one after it. Descending addresses cost more. False: none. */
 bool vma_find(struct vma_reader *r, uintptr_t addr, struct vma *out);
+/* The same of shared mappings of files alone, which costs no more where there are many others. */
+bool vma_find_shared(struct vma_reader *r, uintptr_t addr, struct vma *out);
 /* The huge page size of a mapping, from smaps; 4096 if it has none or that is unknown. Slow. */
 uint64_t vma_page_bytes(uintptr_t start);
 
