@@ -144,3 +144,18 @@ TEST_RC(reset__ends_acknowledgements)
 	rig_ack(s, 0, psn, aeth_ack(AETH_CREDIT_INVALID), 1);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
 }
+
+/* What the former peer sends in INIT does not count as the new one's, however late it is looked at. */
+TEST_RC(reset__forgets_the_peer)
+{
+	sim_modify(s, 0, 0, QP_RST, 0);
+	sim_modify(s, 0, 0, QP_INIT, 0);
+	begin_request(s, 1u << MODULE_EE);
+	s->node[1].ip[15] ^= 0x40;
+	sim_modify(s, 0, 0, QP_RTR, 0);
+	sim_modify(s, 0, 0, QP_RTS, 0);
+	stand(s, 0);
+	rig_silent(s, 50 * US);
+	rig_untouched(s, 0, BYTES);
+	works(s);
+}

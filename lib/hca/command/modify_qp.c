@@ -398,6 +398,7 @@ static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 	eq_forget(ceu->config.completion, EVENT_OF_QP, q->index); /* of its former life, */
 	q->epoch = ++ceu->lives; /* as is whatever waits before modules that are slow or paused */
 	q->leaving = 0;
+	memset(q->path, 0, sizeof(q->path)); /* HeaderParser takes nothing from the former peer */
 	__atomic_store_n(&q->qpn, qpn, __ATOMIC_RELEASE);
 	return CEU_OK;
 }
