@@ -62,7 +62,8 @@ struct cm_port {
 	struct remembered ahs[AHS];
 	struct waiting *first, **end;
 	unsigned int waiting, waiting_hop;
-	uint64_t asked_ns; /* when the last request counts, each ASK_NS after the previous one */
+	unsigned int posted; /* sends that have not completed as far as reap() has seen */
+	uint64_t asked_ns;   /* when the last request counts, each ASK_NS after the previous one */
 	struct cm_port_counters counters;
 };
 
@@ -289,6 +290,7 @@ static void reap(struct cm_port *p)
 
 	do {
 		n = softhca_poll_cq(p->send_cq, BATCH, wc);
+		p->posted -= n > 0 ? (unsigned int)n : 0;
 		for (int i = 0; i < n; i++) {
 			if (wc[i].status == SOFTHCA_WC_SUCCESS)
 				continue;
@@ -332,6 +334,7 @@ static int transmit(struct cm_port *p, const struct cm_path *path, const uint8_t
 	reap(p);
 	rc = p->dead ? -EIO : post(p, ah, mad);
 	p->counters.sent += rc == 0;
+	p->posted += rc == 0;
 	return rc;
 }
 
@@ -495,4 +498,12 @@ uint64_t cm_port_due(const struct cm_port *p, uint64_t now_ns)
 	if (p->more)
 		return now_ns;
 	return p->first ? now_ns + RETRY_NS : UINT64_MAX;
+}
+
+bool cm_port_finish(struct cm_port *p, uint64_t now_ns)
+{
+	send_waiting(p, now_ns);
+	if (!p->dead)
+		reap(p);
+	return p->dead || (!p->posted && !p->first);
 }

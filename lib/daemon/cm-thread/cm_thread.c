@@ -23,15 +23,21 @@ enum {
 	NS_PER_S = 1000000000,
 	WANTED_NS = 200000000, /* after a failed try to enter, longer than till the next ... */
 	GAP_US = 1000,	       /* ... the thread leaves so much time between two turns */
+	PART_NS = 100000000,   /* most that the last MADs of a removed device may take */
+	PART_POLL_NS = 1000000,
 };
+
+enum end_state { END_SERVES, END_TO_REMOVE, END_REMOVED };
 
 /* One device. */
 struct end {
 	struct cm_thread *thread;
 	struct cm_thread_device device;
 	struct cm_port *port;
-	int socket; /* its connection, until it is opened ... */
-	int copy;   /* ... and a copy, to interrupt a wait for an answer */
+	int socket;	/* its connection, until it is opened ... */
+	int copy;	/* ... and a copy, to interrupt a wait for an answer */
+	uint32_t state; /* atomic: enum end_state; the control thread asks, the thread does it */
+	uint64_t part_until_ns; /* 0: programs and peers have not been told yet */
 };
 
 struct cm_thread {
@@ -238,12 +244,45 @@ static void adopt_channels(struct cm_thread *t)
 static void learn_gids(struct cm_thread *t)
 {
 	for (unsigned int i = 0; i < t->config.device_count; i++) {
-		int rc = cm_port_learn_gids(t->ends[i].port);
+		int rc = t->ends[i].port ? cm_port_learn_gids(t->ends[i].port) : 0;
 
 		if (rc)
 			LOG(ERR, "hca %s: connection manager: its GIDs: %s",
 			    t->ends[i].device.control.name, strerror(-rc));
 	}
+}
+
+/* Tells programs and peers, and closes the port once that has been sent. */
+static void remove_end(struct cm_thread *t, struct end *e)
+{
+	uint64_t now = now_ns();
+
+	if (!e->part_until_ns) {
+		cm_service_remove(t->service, now, index_of(e));
+		e->part_until_ns = now + PART_NS;
+	}
+	if (!cm_port_finish(e->port, now) && now < e->part_until_ns)
+		return;
+	cm_port_close(e->port);
+	e->port = NULL;
+	__atomic_store_n(&e->state, END_REMOVED, __ATOMIC_RELEASE);
+}
+
+static void end_turn(struct cm_thread *t, struct end *e)
+{
+	if (!e->port)
+		return;
+	if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == END_TO_REMOVE)
+		remove_end(t, e);
+	else
+		cm_port_turn(e->port, now_ns());
+}
+
+static uint64_t end_due(const struct end *e)
+{
+	if (!e->port)
+		return UINT64_MAX;
+	return e->part_until_ns ? now_ns() + PART_POLL_NS : cm_port_due(e->port, now_ns());
 }
 
 /* Everything between two waits. Returns when the next one must end at the latest. */
@@ -256,15 +295,21 @@ static uint64_t take_turn(struct cm_thread *t)
 	if (__atomic_exchange_n(&t->moved, 0, __ATOMIC_ACQ_REL))
 		learn_gids(t);
 	for (unsigned int i = 0; i < t->config.device_count; i++)
-		cm_port_turn(t->ends[i].port, now_ns());
+		end_turn(t, &t->ends[i]);
 	due = cm_service_turn(t->service, now_ns());
 	for (unsigned int i = 0; i < t->config.device_count; i++) {
-		uint64_t next = cm_port_due(t->ends[i].port, now_ns());
+		uint64_t next = end_due(&t->ends[i]);
 
 		due = next < due ? next : due;
 	}
 	pthread_mutex_unlock(&t->lock);
 	return due;
+}
+
+/* What a device that is being removed receives is of no interest. */
+static int end_fd(const struct end *e)
+{
+	return e->port && !e->part_until_ns ? cm_port_fd(e->port) : -1;
 }
 
 static void wait_until(struct cm_thread *t, uint64_t due_ns)
@@ -278,7 +323,7 @@ static void wait_until(struct cm_thread *t, uint64_t due_ns)
 
 	for (unsigned int i = 0; i < t->config.device_count; i++)
 		watched[WATCH_PORTS + i] =
-			(struct pollfd){.fd = cm_port_fd(t->ends[i].port), .events = POLLIN};
+			(struct pollfd){.fd = end_fd(&t->ends[i]), .events = POLLIN};
 	ppoll(watched, WATCH_PORTS + t->config.device_count, due_ns == UINT64_MAX ? NULL : &limit,
 	      NULL);
 }
@@ -436,6 +481,28 @@ void cm_thread_moved(struct cm_thread *t)
 	wake_up(t);
 }
 
+bool cm_thread_remove(struct cm_thread *t, unsigned int i)
+{
+	struct end *e = t ? &t->ends[i] : NULL;
+
+	if (!t || cm_thread_state(t) == CM_THREAD_FAILED)
+		return true;
+	switch ((enum end_state)__atomic_load_n(&e->state, __ATOMIC_ACQUIRE)) {
+	case END_SERVES:
+		__atomic_store_n(&e->state, END_TO_REMOVE, __ATOMIC_RELEASE);
+		wake_up(t);
+		return false;
+	case END_TO_REMOVE:
+		return false;
+	case END_REMOVED:
+		break;
+	}
+	if (e->copy >= 0)
+		close(e->copy);
+	e->copy = -1;
+	return true;
+}
+
 void cm_thread_stop(struct cm_thread *t)
 {
 	if (!t || !t->created)
@@ -498,5 +565,5 @@ const struct cm_port_counters *cm_thread_port(const struct cm_thread *t, unsigne
 					      const char **device)
 {
 	*device = t->ends[i].device.control.name;
-	return cm_port_counters(t->ends[i].port);
+	return t->ends[i].port ? cm_port_counters(t->ends[i].port) : NULL;
 }

@@ -108,6 +108,21 @@ void cm_release(struct cm_connection *c, uint64_t now)
 	cm_settle(c);
 }
 
+void cm_forget_device(struct cm *cm, unsigned int device)
+{
+	for (uint32_t i = 0; i < cm->places.count; i++) {
+		struct cm_connection *c = cm->places.at[i];
+
+		if (!c || c->path.device != device)
+			continue;
+		ASSERT(!c->owned);
+		if (c->state == CM_DREQ_SENT)
+			cm_step(c, CM_TIMEWAIT);
+		cm_step(c, CM_IDLE);
+		cm_settle(c);
+	}
+}
+
 /* --- time --- */
 
 static void give_up(struct cm_connection *c, uint64_t now)

@@ -32,6 +32,7 @@ static struct {
 	unsigned received;  /* atomic */
 	struct cm_path path;
 	unsigned created, destroyed;
+	unsigned removed; /* under the thread's lock */
 	/* The device's answer in the last turn with requests */
 	struct control_port_reply port;
 	int gid_rc[3], source_rc, resolve_rc;
@@ -116,6 +117,14 @@ void cm_service_receive(struct cm_service *s, uint64_t now, const struct cm_path
 	assert_string_equal((const char *)mad, "MAD");
 	fake.path = *path;
 	__atomic_add_fetch(&fake.received, 1, __ATOMIC_RELEASE);
+}
+
+/* It sends a last MAD. */
+void cm_service_remove(struct cm_service *s, uint64_t now, unsigned int device)
+{
+	assert_int_equal(device, 0);
+	fake.removed++;
+	fulfil(&s->device);
 }
 
 unsigned int cm_service_ids(const struct cm_service *s, struct cm_id_info *info, unsigned int n)
@@ -336,6 +345,26 @@ TEST(turn__when_it_is_due_and_not_else)
 	wake();
 	wait_until(turns() > before + 10);
 	end_thread(t);
+}
+
+/* QP 1 is closed when the last MAD has been sent; the service goes on. */
+TEST(remove__a_device)
+{
+	struct cm_thread *t = start_thread();
+	const char *device;
+
+	assert_false(cm_thread_remove(t, 0));
+	wait_until(cm_thread_remove(t, 0));
+	assert_true(cm_thread_remove(t, 0));
+	assert_non_null(enter(t));
+	assert_int_equal(fake.removed, 1);
+	assert_int_equal(fake.received, 0);
+	assert_null(cm_thread_port(t, 0, &device));
+	assert_string_equal(device, "hca0");
+	cm_thread_leave(t);
+	cm_thread_moved(t);
+	end_thread(t);
+	assert_true(cm_thread_remove(NULL, 0));
 }
 
 /* Views get in between two turns, though each is due at once. */

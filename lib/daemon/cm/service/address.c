@@ -18,7 +18,7 @@ static bool find_own(const struct cm_service *s, const uint8_t gid[16], const st
 		     struct ucm_choice *c)
 {
 	for (unsigned int i = 0; i < s->device_count; i++) {
-		if (on->chosen && on->device != i)
+		if (s->devices[i].removed || (on->chosen && on->device != i))
 			continue;
 		if (ucm_gid_index(&s->devices[i], gid) == UCM_NO_GID)
 			continue;
@@ -86,7 +86,7 @@ static int choose_loopback(const struct ucm_id *id, struct ucm_choice *c)
 	for (unsigned int i = 0; !id->at.chosen && i < s->device_count; i++) {
 		struct ucm_choice other = {.device = (uint16_t)i};
 
-		if (!first_gid(&s->devices[i], id->source.family, &other))
+		if (s->devices[i].removed || !first_gid(&s->devices[i], id->source.family, &other))
 			continue;
 		if (!found || active(&s->devices[i]))
 			*c = other;
@@ -120,7 +120,7 @@ static int choose(const struct ucm_id *id, const uint8_t dgid[16], struct ucm_ch
 		const struct cm_device *d = &s->devices[i];
 		int index;
 
-		if (id->at.chosen && id->at.device != i)
+		if (d->removed || (id->at.chosen && id->at.device != i))
 			continue;
 		index = d->source(d->ctx, dgid);
 		*c = (struct ucm_choice){.device = (uint16_t)i};

@@ -48,6 +48,44 @@ void ucm_id_destroy(struct ucm_id *id)
 	free(id);
 }
 
+static bool is_on(const struct ucm_id *id, unsigned int device)
+{
+	if (id->state == UCM_ADDR_QUERY && id->pending.device == device)
+		return true;
+	return id->at.chosen && id->at.device == device;
+}
+
+/* Neither its device nor its port can be used any more. */
+static void lose_device(struct ucm_id *id)
+{
+	struct cm_service *s = id->channel->service;
+
+	if (id->state == UCM_ADDR_QUERY)
+		TAILQ_REMOVE(&s->resolving, id, resolving);
+	ucm_id_step(id, UCM_REMOVED);
+	ucm_port_release(id);
+	id->at.chosen = false;
+	if (id->connection)
+		cm_release(id->connection, s->now);
+	id->connection = NULL;
+	ucm_event_report(id, UCM_EVENT_DEVICE_REMOVAL, 0);
+}
+
+/* Requests that no program knows first, as their listeners may be on the device, too. */
+void ucm_channel_remove(struct ucm_channel *ch, unsigned int device)
+{
+	struct ucm_id *id, *next;
+
+	for (id = LIST_FIRST(&ch->ids); id; id = next) {
+		next = LIST_NEXT(id, of_channel);
+		if (id->announced_by && is_on(id, device))
+			ucm_id_destroy(id);
+	}
+	LIST_FOREACH (id, &ch->ids, of_channel)
+		if (is_on(id, device))
+			lose_device(id);
+}
+
 /* The port space decides, except for that of InfiniBand. */
 static int qp_type_of(const struct rdma_ucm_create_id *in, uint8_t *type)
 {

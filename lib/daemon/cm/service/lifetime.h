@@ -7,4 +7,8 @@
 /* With its events, memberships, requests not yet accepted; releases its connection. */
 void ucm_id_destroy(struct ucm_id *id);
 
+/* The device is being removed: tells the programs of this channel's identifiers on it, and ends what these
+ * had begun. */
+void ucm_channel_remove(struct ucm_channel *ch, unsigned int device);
+
 #endif

@@ -14,6 +14,7 @@
 #include "channel.h"
 #include "connecting.h"
 #include "ids.h"
+#include "lifetime.h"
 #include "numbers.h"
 #include "requests.h"
 
@@ -135,6 +136,17 @@ void cm_service_receive(struct cm_service *s, uint64_t now, const struct cm_path
 {
 	s->now = now;
 	cm_receive(s->cm, now, path, mad, bytes);
+}
+
+void cm_service_remove(struct cm_service *s, uint64_t now, unsigned int device)
+{
+	struct ucm_channel *ch;
+
+	s->now = now;
+	LIST_FOREACH (ch, &s->channels, of_service)
+		ucm_channel_remove(ch, device);
+	cm_forget_device(s->cm, device);
+	s->devices[device].removed = true;
 }
 
 static void ucm_id_describe(const struct ucm_id *id, struct cm_id_info *info)

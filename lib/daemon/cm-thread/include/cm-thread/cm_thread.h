@@ -58,6 +58,13 @@ int cm_thread_adopt(struct cm_thread *t, int fd);
 /* The devices' GIDs are others. NULL is allowed. Control thread. */
 void cm_thread_moved(struct cm_thread *t);
 
+/*
+ * Device i is being removed: the thread tells the programs that use it and the peers of their connections,
+ * and closes its QP 1, for which the control socket must be served. May be called again. True: it has, and
+ * uses the device no more; also if there is no such thread. Control thread.
+ */
+bool cm_thread_remove(struct cm_thread *t, unsigned int i);
+
 /* Ends the thread, its channels and its QPs 1. NULL is allowed. The control socket and the HCAs
  * must still exist, but need not be served. Control thread, without the daemon's lock. */
 void cm_thread_stop(struct cm_thread *t);
@@ -69,7 +76,7 @@ void cm_thread_destroy(struct cm_thread *t);
  * that a next try soon succeeds. */
 bool cm_thread_try_enter(struct cm_thread *t, const struct cm_service **service);
 void cm_thread_leave(struct cm_thread *t);
-/* Between the two: the counters of port i < number of devices. */
+/* Between the two: the counters of port i < number of devices; NULL: it has been removed. */
 const struct cm_port_counters *cm_thread_port(const struct cm_thread *t, unsigned int i,
 					      const char **device);
 

@@ -109,6 +109,10 @@ void cm_receive(struct cm *cm, uint64_t now, const struct cm_path *path, const u
  * have expired); UINT64_MAX: never. Cheap if none has expired. */
 uint64_t cm_expire(struct cm *cm, uint64_t now);
 
+/* A device has been removed, and its connections have been released: ends what remained to be done with
+ * their peers. No event follows. */
+void cm_forget_device(struct cm *cm, unsigned int device);
+
 /* One side's parameters in REQ and REP. */
 struct cm_end {
 	uint32_t qpn, psn; /* 24 bits */

@@ -18,6 +18,7 @@ struct shares;
 /* A device and its port, with the daemon's callbacks, called with ctx. None blocks. */
 struct cm_device {
 	char name[32];
+	bool removed; /* the service's: nobody calls its functions any more */
 	uint64_t guid;
 	void *ctx;
 	/* A snapshot of the port. */
@@ -64,6 +65,13 @@ uint64_t cm_service_turn(struct cm_service *s, uint64_t now);
 /* A MAD arrived: as cm_receive(). */
 void cm_service_receive(struct cm_service *s, uint64_t now, const struct cm_path *path,
 			const uint8_t *mad, size_t bytes);
+
+/*
+ * A device is being removed: programs with identifiers on it get RDMA_CM_EVENT_DEVICE_REMOVAL and can only
+ * destroy these; their connections are released, which the peers are told through send(), for the last
+ * time; requests that no program has seen yet are rejected. Listeners at any address stay.
+ */
+void cm_service_remove(struct cm_service *s, uint64_t now, unsigned int device);
 
 /* For telemetry: fills up to n, returns the number of identifiers. */
 struct cm_id_info {
