@@ -106,6 +106,9 @@ expect 2 "did you mean 'loss'?" --socket "$socket" set los 1
 expect 2 "no HCA 'hca2'" --socket "$socket" set hca2.loss 1
 expect 2 'unexpected argument more' --socket "$socket" set loss 1 more
 expect 1 'no daemon answers' --socket "$scratch/none.sock" set
+expect 2 'remove which HCA' --socket "$socket" remove
+expect 1 "no HCA 'hca2'" --socket "$socket" remove hca2
+expect 0 'hca1' complete --socket "$socket" remove h
 # A daemon that does not answer is not one that has gone.
 python3 -c 'import os, socket, sys, time
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -39,22 +39,59 @@ static void merge_section(struct merge *m, enum setting_scope scope, const char 
 	}
 }
 
-static struct hca_section *find_const(const struct config *c, const char *name)
+/* The HCA of that name, unless it has been removed. */
+static struct hca_section *find_present(const struct config *c, const char *name)
 {
-	return config_find_hca((struct config *)(uintptr_t)c, name);
+	struct hca_section *h = config_find_hca((struct config *)(uintptr_t)c, name);
+
+	return h && !h->removed ? h : NULL;
 }
 
-/* HCAs of `some` that `others` do not have. */
-static void tell_missing(struct merge *m, const struct config *some, const struct config *others,
-			 const char *what)
+/* Those of *now that *asked has, too. */
+static unsigned count_common(const struct config *now, const struct config *asked)
 {
-	for (unsigned i = 0; i < some->hcas; i++) {
-		struct config_change c = {.section = some->hca[i].name};
+	unsigned n = 0;
 
-		strcpy(c.after, what);
-		if (!find_const(others, some->hca[i].name))
+	for (unsigned i = 0; i < now->hcas; i++)
+		n += !now->hca[i].removed && find_present(asked, now->hca[i].name);
+	return n;
+}
+
+static void merge_added(struct merge *m, const struct config *now, const struct config *asked)
+{
+	for (unsigned i = 0; i < asked->hcas; i++) {
+		const struct config_change c = {.section = asked->hca[i].name, .after = "added"};
+
+		if (!asked->hca[i].removed && !find_present(now, c.section))
 			tell(m, &c);
 	}
+}
+
+static void merge_removed(struct merge *m, struct config *now, const struct config *asked)
+{
+	const bool may = count_common(now, asked) > 0;
+
+	for (unsigned i = 0; i < now->hcas; i++) {
+		const struct config_change c = {
+			.section = now->hca[i].name, .runtime = may, .after = "removed"};
+
+		if (now->hca[i].removed || find_present(asked, c.section))
+			continue;
+		now->hca[i].removed = may;
+		tell(m, &c);
+	}
+}
+
+int config_remove_hca(struct config *c, const char *name)
+{
+	struct hca_section *h = find_present(c, name);
+
+	if (!h)
+		return -ENOENT;
+	if (count_common(c, c) == 1)
+		return -EBUSY;
+	h->removed = true;
+	return 0;
 }
 
 unsigned config_merge(struct config *now, const struct config *asked, config_change_fn *fn,
@@ -64,13 +101,13 @@ unsigned config_merge(struct config *now, const struct config *asked, config_cha
 
 	merge_section(&m, SCOPE_DAEMON, "daemon", &now->daemon, &asked->daemon);
 	for (unsigned i = 0; i < now->hcas; i++) {
-		const struct hca_section *other = find_const(asked, now->hca[i].name);
+		const struct hca_section *other = find_present(asked, now->hca[i].name);
 
-		if (other)
+		if (other && !now->hca[i].removed)
 			merge_section(&m, SCOPE_HCA, now->hca[i].name, &now->hca[i], other);
 	}
-	tell_missing(&m, asked, now, "added");
-	tell_missing(&m, now, asked, "removed");
+	merge_added(&m, now, asked);
+	merge_removed(&m, now, asked);
 	return m.changes;
 }
 
@@ -86,7 +123,7 @@ unsigned config_setting_count(const struct config *c)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < setting_count; i++)
-		n += settings[i].scope == SCOPE_DAEMON ? 1 : c->hcas;
+		n += settings[i].scope == SCOPE_DAEMON ? 1 : count_common(c, c);
 	return n;
 }
 
@@ -111,7 +148,7 @@ int config_setting(const struct config *c, unsigned index, struct config_value *
 
 	out->section = "daemon";
 	if (!row_at(SCOPE_DAEMON, &index, &s)) {
-		while (hca < c->hcas && !row_at(SCOPE_HCA, &index, &s))
+		while (hca < c->hcas && (c->hca[hca].removed || !row_at(SCOPE_HCA, &index, &s)))
 			hca++;
 		if (hca == c->hcas)
 			return -ENOENT;

@@ -109,6 +109,8 @@ static bool same_device(const struct port_config *a, const struct port_config *b
 /* A pair of HCAs, or one with itself. */
 static int check_pair(const struct hca_section *a, const struct hca_section *b, struct reason *why)
 {
+	if (a->removed || b->removed) /* what it had is free for others */
+		return 0;
 	if (same_address(&a->port, &b->port, a == b))
 		return refuse_hca(why, b, "address", "an address is listed twice, in [hca %s]",
 				  a->name);

@@ -319,7 +319,7 @@ int config_assign(struct config *c, const char *assignment, struct config_error 
 	daemon = strcmp(section, "daemon") == 0;
 	if (!daemon)
 		h = config_find_hca(c, section);
-	if (!daemon && !h)
+	if (!daemon && (!h || h->removed))
 		refuse(&why, "there is no HCA '%s'", section);
 	else if (apply(daemon ? SCOPE_DAEMON : SCOPE_HCA, daemon ? (void *)&c->daemon : h, key,
 		       assignment + equals + 1, &why) == 0) {

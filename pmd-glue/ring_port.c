@@ -88,17 +88,22 @@ static struct port *find_peer(const struct port *port)
 	return NULL;
 }
 
-static void free_wire(struct ring_wire *wire)
+static void drop_frames(struct rte_ring *ring)
 {
 	void *m;
 
+	while (rte_ring_sc_dequeue(ring, &m) == 0)
+		rte_pktmbuf_free(m);
+}
+
+static void free_wire(struct ring_wire *wire)
+{
 	for (unsigned int i = 0; i < 2 * PORT_QUEUES_MAX; i++) {
 		struct rte_ring *ring = wire->to[i % 2][i / 2];
 
 		if (!ring || (wire->self && i % 2))
 			continue;
-		while (rte_ring_sc_dequeue(ring, &m) == 0)
-			rte_pktmbuf_free(m);
+		drop_frames(ring);
 		rte_ring_free(ring);
 	}
 	free(wire);
@@ -166,6 +171,8 @@ static void ring_destroy(struct port *port)
 	if (!wire)
 		return;
 	wire->end[port->wire_side] = NULL;
+	for (unsigned int q = 0; q < port->config.queues; q++)
+		drop_frames(port->queue[q].tx_ring); /* they may refer to the sender's memory */
 	if (wire->self || !wire->end[!port->wire_side])
 		free_wire(wire);
 	port->wire = NULL;
@@ -192,14 +199,10 @@ static int ring_start(struct port *port)
 /* This end no longer receives: frames in flight to it are lost, and no more may be sent. */
 static void ring_stop(struct port *port)
 {
-	void *m;
-
 	port->started = false;
 	update_link(port->wire);
-	for (unsigned int q = 0; q < port->config.queues; q++) {
-		while (rte_ring_sc_dequeue(port->queue[q].rx_ring, &m) == 0)
-			rte_pktmbuf_free(m);
-	}
+	for (unsigned int q = 0; q < port->config.queues; q++)
+		drop_frames(port->queue[q].rx_ring);
 }
 
 static void ring_poll(struct port *port, uint64_t now_ms)

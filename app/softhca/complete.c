@@ -127,7 +127,7 @@ int complete(int count, char **words)
 		offer_options(command, begun);
 	else if (!command || strcmp(command->name, "help") == 0)
 		offer_commands(begun);
-	else if (strcmp(command->operands, "[HCA]") == 0)
+	else if (strcmp(command->operands, "[HCA]") == 0 || strcmp(command->operands, "HCA") == 0)
 		offer_hcas(count, words, begun);
 	else if (strstr(command->operands, "MODULE"))
 		offer_modules(begun);

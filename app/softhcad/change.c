@@ -13,6 +13,7 @@
 #include "control/control.h"
 #include "daemon.h"
 #include "notify.h"
+#include "removal.h"
 
 static const char no_memory[] = "not applied to all queues: out of memory";
 
@@ -40,9 +41,13 @@ static int apply(struct daemon *d)
 	shares_set_user_part(d->shares, c->user_share);
 	shares_set_total(d->shares, SHARE_connections, 0, c->connections);
 	control_set_hello_timeout(d->control, c->hello_timeout_s * 1000);
-	for (unsigned i = 0; i < d->device_count; i++) {
+	removal_begin(d);
+	FOR_EACH_DEVICE(i, d)
+	{
 		int ret;
 
+		if (d->devices[i].leaves)
+			continue;
 		move(d, i);
 		ret = device_change(&d->devices[i]);
 
@@ -66,7 +71,9 @@ static void log_change(void *ctx, const struct config_change *c)
 {
 	const char *who = ctx, *before = or_nothing(c->before), *after = or_nothing(c->after);
 
-	if (!c->key)
+	if (!c->key && c->runtime)
+		LOG(NOTICE, "%s: hca %s was %s, applied", who, c->section, after);
+	else if (!c->key)
 		LOG(WARNING, "%s: hca %s was %s: needs a restart", who, c->section, after);
 	else if (c->runtime)
 		LOG(NOTICE, "%s: %s.%s: %s -> %s, applied", who, c->section, c->key, before, after);

@@ -93,7 +93,8 @@ static void put_all(const struct daemon *d, const struct cm_thread *cm, const st
 		const char *device;
 		const struct cm_port_counters *c = cm_thread_port(cm, i, &device);
 
-		dict_put(ports, device, port_counters_of(c));
+		if (c)
+			dict_put(ports, device, port_counters_of(c));
 	}
 	dict_put(to, "ports", ports);
 }

@@ -20,6 +20,7 @@
 #include "device_ops.h"
 #include "placement.h"
 #include "privileges.h"
+#include "removal.h"
 #include "sandbox.h"
 #include "show.h"
 #include "sysfs_tree.h"
@@ -73,19 +74,20 @@ static bool find_admins(const struct daemon_config *c, struct control_config *co
 static int make_control(struct daemon *d)
 {
 	struct control_device devices[HCA_MAX];
-	struct control_config c = {.socket_path = d->config.daemon.socket,
-				   .socket_mode = d->config.daemon.socket_mode,
-				   .socket_group = socket_group(&d->config.daemon),
-				   .device_count = d->device_count,
-				   .devices = devices,
-				   .shares = d->shares,
-				   .hello_timeout_ms = d->config.daemon.hello_timeout_s * 1000,
-				   .cm_adopt = cm_adopt,
-				   .cm_ctx = d,
-				   .settings = {.read = change_read, .change = change_one},
-				   .settings_ctx = d,
-				   .view = show_text,
-				   .view_ctx = d};
+	struct control_config c = {
+		.socket_path = d->config.daemon.socket,
+		.socket_mode = d->config.daemon.socket_mode,
+		.socket_group = socket_group(&d->config.daemon),
+		.device_count = d->device_count,
+		.devices = devices,
+		.shares = d->shares,
+		.hello_timeout_ms = d->config.daemon.hello_timeout_s * 1000,
+		.cm_adopt = cm_adopt,
+		.cm_ctx = d,
+		.settings = {.read = change_read, .change = change_one, .remove = removal_ask},
+		.settings_ctx = d,
+		.view = show_text,
+		.view_ctx = d};
 	int ret = find_admins(&d->config.daemon, &c) ? 0 : -EINVAL;
 
 	if (ret)
@@ -220,7 +222,8 @@ void daemon_stop(struct daemon *d)
 /* May others than our own clients send to the ports? */
 static bool has_network(const struct daemon *d)
 {
-	for (unsigned i = 0; i < d->device_count; i++) {
+	FOR_EACH_DEVICE(i, d)
+	{
 		const struct port_config *p = &d->devices[i].section->port;
 
 		if (p->type != PORT_RING || p->capture_path[0])
@@ -235,9 +238,10 @@ static int take_turn(struct daemon *d)
 {
 	int messages = control_poll(d->control, 0);
 
-	for (unsigned i = 0; i < d->device_count; i++)
-		if (device_poll(&d->devices[i]))
-			control_port_changed(d->control, i, d->devices[i].link_up);
+	removal_turn(d);
+	FOR_EACH_DEVICE(i, d)
+	if (device_poll(&d->devices[i]))
+		control_port_changed(d->control, i, d->devices[i].link_up);
 	lcores_sample_busy(&d->lcores);
 	return messages;
 }

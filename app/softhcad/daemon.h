@@ -24,7 +24,7 @@ struct daemon {
 	uint32_t memory_mib; /* reserved without hugepages; 0: hugepages are used */
 	struct lcores lcores;
 	struct pools pools;
-	struct device devices[HCA_MAX];
+	struct device devices[HCA_MAX]; /* some may have been removed: FOR_EACH_DEVICE */
 	unsigned device_count;
 	uint64_t turns; /* of the control thread; atomic, for the watchdog */
 	struct watched watched[WATCHDOG_THREADS_MAX];
@@ -34,6 +34,17 @@ struct daemon {
 	struct cm_thread *cm; /* atomic; NULL: no connection manager */
 	pthread_mutex_t lock;
 };
+
+/* The first device from index i on that has not been removed, or device_count. */
+static inline unsigned daemon_device_from(const struct daemon *d, unsigned i)
+{
+	while (i < d->device_count && !d->devices[i].section)
+		i++;
+	return i;
+}
+#define FOR_EACH_DEVICE(i, d)                                                                      \
+	for (unsigned i = daemon_device_from(d, 0); i < (d)->device_count;                         \
+	     i = daemon_device_from(d, i + 1))
 
 /* Does a daemon listen on that control socket? Checked before EAL starts, to report it clearly. */
 bool daemon_is_running(const char *socket_path);

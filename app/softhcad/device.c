@@ -160,6 +160,33 @@ void device_destroy(struct device *v)
 	*v = (struct device){.kick_fd = -1};
 }
 
+/* What one HCA has sent another is dropped while neither is polled: such packets refer to the sender's
+ * memory, or share buffers with its retransmission. */
+static void cut_off(struct device *v, struct device *others, unsigned count)
+{
+	for (unsigned i = 0; i < v->lcores->count; i++)
+		lcore_loop_remove(&v->lcores->loops[i], v->hca);
+	for (unsigned i = 0; i < count; i++)
+		if (others[i].hca && &others[i] != v)
+			hca_drop_orphans(others[i].hca, v->hca);
+	ceu_destroy(v->ceu);
+	hca_destroy(v->hca);
+	v->ceu = NULL;
+	v->hca = NULL;
+	if (v->section->port.type != PORT_RING)
+		return; /* nobody else here has its frames, and closing its device takes long */
+	port_destroy(v->port);
+	v->port = NULL;
+}
+
+void device_remove(struct device *v, struct device *others, unsigned count)
+{
+	lcores_pause(v->lcores);
+	cut_off(v, others, count);
+	lcores_resume(v->lcores);
+	device_destroy(v);
+}
+
 bool device_moves(const struct device *v)
 {
 	return port_moves(v->port, &v->section->port.addresses);

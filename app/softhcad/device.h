@@ -14,8 +14,9 @@ struct lcores;
 struct pools;
 
 struct device {
-	const struct hca_section *section;
-	struct lcores *lcores; /* where it runs */
+	const struct hca_section *section; /* NULL: it has been removed, or never was */
+	bool leaves;			   /* it is being removed */
+	struct lcores *lcores;		   /* where it runs */
 	struct port *port;
 	struct hca *hca;
 	struct ceu *ceu;
@@ -29,6 +30,10 @@ struct device {
 int device_create(struct device *v, const struct hca_section *section, const struct pools *pools,
 		  struct lcores *lcores);
 void device_destroy(struct device *v);
+
+/* Takes a running device out of the lcores, which pause for it, and destroys it. Nobody uses it but they;
+ * `others` are the daemon's devices. */
+void device_remove(struct device *v, struct device *others, unsigned count);
 
 /* Does its section have other addresses than its port? Then moves there, and tells neighbours; the lcores
  * pause for it. device_change() has to follow: its own addresses are admitted peers. */

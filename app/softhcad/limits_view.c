@@ -41,7 +41,7 @@ static const struct {
 
 static const char *hca_name(const struct daemon *d, unsigned hca)
 {
-	return d->devices[hca].section->name;
+	return d->config.hca[hca].name;
 }
 
 /* ---- what there is ---- */
@@ -85,12 +85,16 @@ static void put_rows(const struct daemon *d, json_t *to)
 	json_t *rows = dict_new();
 	unsigned n = 0;
 
-	for (unsigned row = 0; rows && row < SHARE_COUNT; row++)
-		for (unsigned hca = 0; hca < (share_rows[row].of_hca ? d->device_count : 1); hca++)
-			put_share(d, row, hca, rows, n++);
+	for (unsigned row = 0; rows && row < SHARE_COUNT; row++) {
+		if (!share_rows[row].of_hca)
+			put_share(d, row, 0, rows, n++);
+		else
+			FOR_EACH_DEVICE(hca, d)
+		put_share(d, row, hca, rows, n++);
+	}
 	for (unsigned row = 0; rows && row < DATA_SHARE_COUNT; row++)
-		for (unsigned hca = 0; hca < d->device_count; hca++)
-			put_data_share(d, row, hca, rows, n++);
+		FOR_EACH_DEVICE(hca, d)
+	put_data_share(d, row, hca, rows, n++);
 	dict_put(to, "rows", rows);
 }
 
@@ -161,8 +165,8 @@ static void list_data_shares(const struct daemon *d, struct listing *l)
 		return;
 	n = RTE_MIN(n, control_clients(d->control, client, n));
 	for (unsigned row = 0; row < DATA_SHARE_COUNT; row++)
-		for (unsigned hca = 0; hca < d->device_count; hca++)
-			list_data_share(d, l, row, hca, client, n);
+		FOR_EACH_DEVICE(hca, d)
+	list_data_share(d, l, row, hca, client, n);
 	free(client);
 }
 

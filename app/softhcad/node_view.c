@@ -41,7 +41,7 @@ void engines_put(json_t *to, const struct device *devices, unsigned count)
 	for (unsigned i = 0; engines && i < count; i++) {
 		const struct hca_section *s = devices[i].section;
 
-		for (unsigned e = 0; e < s->engines; e++) {
+		for (unsigned e = 0; s && e < s->engines; e++) {
 			snprintf(name, sizeof(name), "%s/%u", s->name, e);
 			dict_put(engines, name, engine_of(s, e));
 		}

@@ -26,8 +26,9 @@ static struct device *find_device(struct daemon *d, const char *params)
 	size_t length = strcspn(params, ",");
 
 	if (length == 0)
-		return &d->devices[0];
-	for (unsigned i = 0; i < d->device_count; i++) {
+		return &d->devices[daemon_device_from(d, 0)];
+	FOR_EACH_DEVICE(i, d)
+	{
 		const char *name = d->devices[i].section->name;
 
 		if (strlen(name) == length && memcmp(name, params, length) == 0)

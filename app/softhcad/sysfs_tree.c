@@ -58,23 +58,55 @@ static void empty_folder(int fd, unsigned int depth)
 	closedir(dir);
 }
 
-void sysfs_tree_remove(const char *socket_path)
+/* The root of the tree, with its path in `root`; -1: there is none of ours. */
+static int open_own(const char *socket_path, char root[PATH_BYTES])
 {
-	char root[PATH_BYTES];
 	struct stat st;
 	int fd;
 
 	if (print_path(root, "%s" SYSFS_TREE_SUFFIX, socket_path))
-		return;
+		return -1;
 	fd = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || (fstat(fd, &st) == 0 && st.st_uid == geteuid()))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+void sysfs_tree_remove(const char *socket_path)
+{
+	char root[PATH_BYTES];
+	int fd = open_own(socket_path, root);
+
 	if (fd < 0)
 		return;
-	if (fstat(fd, &st) || st.st_uid != geteuid()) {
-		close(fd); /* nothing of ours */
-		return;
-	}
 	empty_folder(fd, 0);
 	rmdir(root);
+}
+
+/* Without the leading slash: below the root. */
+#define BELOW(path) (&(path)[1])
+
+/* The links first, so that nobody follows one to a folder that is half gone. */
+void sysfs_tree_remove_device(const char *socket_path, const char *device, unsigned int index)
+{
+	char root[PATH_BYTES], path[PATH_BYTES];
+	int fd = open_own(socket_path, root), folder;
+
+	if (fd < 0)
+		return;
+	print_path(path, "%s/%s", BELOW(SYSFS_CLASS), device);
+	unlinkat(fd, path, 0);
+	print_path(path, "%s/uverbs%u", BELOW(SYSFS_VERBS_CLASS), index);
+	unlinkat(fd, path, 0);
+	print_path(path, "%s/uverbs%u", BELOW(SYSFS_DEVICE_FOLDER), index);
+	unlinkat(fd, path, 0);
+	print_path(path, "%s/%s", BELOW(SYSFS_DEVICES), device);
+	folder = openat(fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (folder >= 0)
+		empty_folder(folder, 0);
+	unlinkat(fd, path, AT_REMOVEDIR);
+	close(fd);
 }
 
 /* ---- creating; each takes a path below the root, which is open as *ctx ---- */
@@ -121,9 +153,6 @@ static int make_link(int root, const char *path, const char *to)
 		return ret;
 	return symlinkat(to, root, path) ? -errno : 0;
 }
-
-/* Without the leading slash: below the root. */
-#define BELOW(path) (&(path)[1])
 
 static int show_attribute(void *ctx, struct device *v, const char *name, bool live)
 {

@@ -11,6 +11,8 @@ struct device;
 
 /* Creates the tree, and removes what a former daemon left. Failures are logged but not fatal. */
 void sysfs_tree_make(const char *socket_path, struct device *devices, unsigned count);
+/* Removes what shows one device, of that name and index. */
+void sysfs_tree_remove_device(const char *socket_path, const char *device, unsigned int index);
 /* Removes it. */
 void sysfs_tree_remove(const char *socket_path);
 

@@ -13,6 +13,7 @@
 #include "requester/requester.h"
 #include "responder/responder.h"
 #include "send-queue/send_queue.h"
+#include "virt-to-phys/orphans.h"
 
 void hca_config_defaults(struct hca_config *c)
 {
@@ -257,6 +258,31 @@ void hca_admit(struct hca *h, const struct peer_list *peers, void (*quiesce)(voi
 	for (unsigned i = 0; i < h->config.engines; i++)
 		__atomic_store_n(&h->engines[i].admitted, hca_admitted(h), __ATOMIC_RELEASE);
 	quiesce(ctx);
+}
+
+static void drop_orphans_of_channel(struct channel *c, const struct v2p *sender)
+{
+	struct rte_mbuf *m[BURST];
+	unsigned left = rte_ring_count(c->ring), n;
+
+	for (; left; left -= n) {
+		n = rte_ring_sc_dequeue_burst(c->ring, (void **)m, RTE_MIN(left, (unsigned)BURST),
+					      NULL);
+		rte_ring_enqueue_bulk(c->ring, (void **)m, orphans_drop(m, n, sender), NULL);
+	}
+}
+
+void hca_drop_orphans(struct hca *h, const struct hca *sender)
+{
+	for (unsigned i = 0; i < h->config.engines; i++) {
+		struct engine *e = &h->engines[i];
+
+		drop_orphans_of_channel(&e->channel[CHANNEL_HP_EE], &sender->v2p);
+		drop_orphans_of_channel(&e->channel[CHANNEL_HP_RRC], &sender->v2p);
+		link_drop_orphans(e, &sender->v2p);
+		responder_drop_orphans(e, &sender->v2p);
+		requester_drop_orphans(e, &sender->v2p);
+	}
 }
 
 void hca_destroy(struct hca *h)

@@ -69,6 +69,9 @@ struct daemon_config {
 /* A section [hca NAME]. */
 struct hca_section {
 	char name[CONFIG_NAME_BYTES];
+	/* A running daemon no longer has it. It keeps its place, since HCAs are known by their index,
+	 * and its settings, since its peer still names it. */
+	bool removed;
 	struct port_config
 		port; /* port.name is the HCA's; port.queues is filled in by config_check() */
 	struct peer_list admitted; /* as written: without the port's own addresses */
@@ -128,6 +131,10 @@ int config_assign(struct config *c, const char *assignment, struct config_error 
  */
 int config_check(struct config *c, const char *origin, struct config_error *error);
 
+/* Marks an HCA as removed, for config_merge(). 0; -ENOENT: there is none of that name; -EBUSY: it is the
+ * last one. */
+int config_remove_hca(struct config *c, const char *name);
+
 /* What distinguishes two configurations: a setting; or an HCA, whose key is then NULL. */
 struct config_change {
 	const char *section, *key;
@@ -138,7 +145,8 @@ typedef void config_change_fn(void *ctx, const struct config_change *change);
 
 /*
  * Calls fn (NULL: none) for everything in which *asked differs from *now, and copies to *now what a
- * running daemon can apply. Both unchecked, or both checked. Returns the number of differences.
+ * running daemon can apply. HCAs that *asked lacks are marked as removed, unless none would be left. Both
+ * unchecked, or both checked. Returns the number of differences.
  */
 unsigned config_merge(struct config *now, const struct config *asked, config_change_fn *fn,
 		      void *ctx);

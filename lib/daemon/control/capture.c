@@ -47,7 +47,7 @@ int run_capture(struct call *call)
 	const struct control_capture *in = call->body;
 	struct control_capture_reply *out = call->reply;
 	struct client *client = call->client;
-	struct device *d = &client->control->devices[0];
+	struct device *d = device_first(client->control);
 	const char *why;
 	int rc = check(client, in);
 

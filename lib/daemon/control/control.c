@@ -163,7 +163,7 @@ static int device_open(struct device *d, const struct control_device *config)
 	return 0;
 }
 
-static void device_close(struct device *d)
+void device_close(struct device *d)
 {
 	table_destroy(&d->qps);
 	table_destroy(&d->cqs);
@@ -298,10 +298,10 @@ int control_adopt(struct control *c, int fd)
 	return 0;
 }
 
-static void client_end(struct client *client)
+void client_end(struct client *client)
 {
 	struct control *c = client->control;
-	struct device *d = client->device ? client->device : &c->devices[0];
+	struct device *d = client->device ? client->device : device_first(c);
 	uint64_t begun;
 
 	if (client->handed_over) {
@@ -410,13 +410,13 @@ static bool memory_failed(const struct client *client)
 /* A client whose memory had disappeared no longer shares what it believes: disconnects it. */
 static void look_for_faults(struct control *c)
 {
-	struct device *d = &c->devices[0];
 	uint64_t total = memory_faults_total();
 
-	if (total == d->sigbus_seen)
+	if (total == c->sigbus_seen)
 		return;
-	count_n(&d->config.hca->counters, COUNTER_client_sigbus, total - d->sigbus_seen);
-	d->sigbus_seen = total;
+	count_n(&device_first(c)->config.hca->counters, COUNTER_client_sigbus,
+		total - c->sigbus_seen);
+	c->sigbus_seen = total;
 	for (struct client *client = c->clients; client; client = client->next) {
 		if (!memory_failed(client))
 			continue;
@@ -530,9 +530,10 @@ int control_poll(struct control *c, int timeout_ms)
 	look_for_faults(c);
 	free_clients(c);
 	done += pieces_turn(c);
-	for (unsigned int i = 0; i < c->config.device_count; i++) {
-		ceu_tidy(c->devices[i].config.ceu);
-		ceu_trim_contexts(c->devices[i].config.ceu);
+	FOR_EACH_DEVICE(d, c)
+	{
+		ceu_tidy(d->config.ceu);
+		ceu_trim_contexts(d->config.ceu);
 	}
 	return (int)done;
 }
@@ -616,8 +617,8 @@ void control_destroy(struct control *c)
 	while (c->clients)
 		client_end(c->clients);
 	pieces_leave_all(c);
-	for (unsigned int i = 0; i < c->config.device_count; i++)
-		device_close(&c->devices[i]);
+	FOR_EACH_DEVICE(d, c)
+	device_close(d);
 	if (c->listener >= 0)
 		close(c->listener);
 	if (c->socket_path[0])

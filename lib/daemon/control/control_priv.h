@@ -179,14 +179,13 @@ struct qp_object {
 };
 
 struct device {
-	struct control_device config;
+	struct control_device config; /* .hca NULL: it has been removed */
 	struct table pds, mrs, cqs, srqs, qps;
 	struct mtt_space mtts;
 	struct client *clients[CLIENTS_MAX]; /* by client index of this HCA */
 	uint32_t standing;		     /* modules that are paused, by bit ... */
 	struct client *holder[MODULE_COUNT]; /* ... and until whose end; NULL: they are kept */
 	uint32_t client_end;
-	uint64_t sigbus_seen;
 };
 
 struct message {
@@ -282,9 +281,10 @@ struct control {
 	struct piece *populating;
 	struct leaving *leaving; /* mappings of destroyed pieces: pieces.c */
 	uint32_t connections;
-	uint64_t second_ns; /* when the present second began */
-	uint64_t silent_ns; /* when to look for silent connections again */
-	bool held_up;	    /* something waits only for its user's part of the next turn */
+	uint64_t second_ns;   /* when the present second began */
+	uint64_t sigbus_seen; /* faults in clients' memory that have been counted */
+	uint64_t silent_ns;   /* when to look for silent connections again */
+	bool held_up;	      /* something waits only for its user's part of the next turn */
 	char socket_path[108];
 	const struct client *asking;	   /* for a view; NULL: nobody */
 	char text[CONTROL_TEXT_BYTES_MAX]; /* of the view that is being replied */
@@ -333,6 +333,8 @@ uint64_t control_now_ns(void);
  * was. */
 bool control_may_serve(struct client *client);
 void control_served(struct client *client, uint64_t since_ns);
+/* Its connection ends at once, with all that it has. */
+void client_end(struct client *client);
 int control_watch(struct control *c, int fd, struct source *source, uint32_t events);
 void control_unwatch(struct control *c, int fd);
 void control_rearm(struct client *client, bool readable);
@@ -371,10 +373,22 @@ void mr_memory_drop(struct client *client, struct mr_memory *m);
 
 /* The device of that name, or NULL. name is NUL-terminated. */
 struct device *device_named(struct control *c, const char *name);
-/* Behind the last one. */
-static inline struct device *devices_end(struct control *c)
+/* Frees the tables of a device that nobody uses any more. */
+void device_close(struct device *d);
+/* The first device from `d` on that has not been removed, or the end. */
+static inline struct device *device_from(const struct control *c, struct device *d)
 {
-	return c->devices + c->config.device_count;
+	while (d < c->devices + c->config.device_count && !d->config.hca)
+		d++;
+	return d;
+}
+#define FOR_EACH_DEVICE(d, c)                                                                      \
+	for (struct device *d = device_from(c, (c)->devices);                                      \
+	     d < (c)->devices + (c)->config.device_count; d = device_from(c, d + 1))
+/* What belongs to no device in particular is counted, and waited for, at this one. One is always left. */
+static inline struct device *device_first(struct control *c)
+{
+	return device_from(c, c->devices);
 }
 /* GID `index`, 0 or -ENOENT; and their number. */
 int device_gid(const struct device *d, uint32_t index, uint8_t gid[16]);
@@ -425,6 +439,8 @@ void trace_leave(struct client *client);
 
 /* pause.c: lets the modules run that stand because of the client. */
 void pause_leave(struct client *client);
+/* Lets all modules of a device run that is being removed. */
+void pause_end(struct control *c, struct device *d);
 
 /* teardown.c: the client's objects, contexts, memory; waits for the data path once. */
 void client_teardown(struct client *client);

@@ -10,19 +10,20 @@
 int run_list_devices(struct call *call)
 {
 	const struct control_list_devices *in = call->body;
-	const struct control *c = call->client->control;
+	struct control *c = call->client->control;
 	struct control_device_reply *out = call->reply;
-	const struct device *d;
+	const struct device *asked = NULL;
 
 	if (in->version != CONTROL_VERSION)
 		return -EPROTO;
-	if (in->index >= c->config.device_count)
+	FOR_EACH_DEVICE(d, c)
+	if (out->count++ == in->index)
+		asked = d;
+	if (!asked)
 		return -ENODEV;
-	d = &c->devices[in->index];
-	memcpy(out->device, d->config.name, sizeof(out->device));
-	out->guid = d->config.guid;
-	out->count = c->config.device_count;
-	device_port(d, &out->port);
+	memcpy(out->device, asked->config.name, sizeof(out->device));
+	out->guid = asked->config.guid;
+	device_port(asked, &out->port);
 	return 0;
 }
 

@@ -140,9 +140,9 @@ void *object_named(struct call *call, enum object_kind kind, int *err)
 
 struct device *device_named(struct control *c, const char *name)
 {
-	for (unsigned int i = 0; i < c->config.device_count; i++)
-		if (strncmp(c->devices[i].config.name, name, 32) == 0)
-			return &c->devices[i];
+	FOR_EACH_DEVICE(d, c)
+	if (strncmp(d->config.name, name, 32) == 0)
+		return d;
 	return NULL;
 }
 
@@ -273,7 +273,7 @@ int run_hello(struct call *call)
 	if (!memchr(in->device, 0, sizeof(in->device)))
 		return -EINVAL;
 	d = in->device[0] ? device_named(client->control, in->device)
-			  : &client->control->devices[0];
+			  : device_first(client->control);
 	if (!d)
 		return -ENODEV;
 	rc = map_page(client, call->fds[0], &why);

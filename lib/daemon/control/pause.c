@@ -128,8 +128,8 @@ static bool any_stands(struct control *c)
 {
 	bool any = false;
 
-	for (struct device *d = c->devices; d < devices_end(c); d++)
-		any |= d->standing != 0;
+	FOR_EACH_DEVICE(d, c)
+	any |= d->standing != 0;
 	return any;
 }
 
@@ -139,12 +139,12 @@ static void apply(struct control *c)
 {
 	const bool any = any_stands(c);
 
-	for (struct device *d = c->devices; d < devices_end(c); d++)
-		tell_engines(d, any && may_stop(d));
-	ceu_quiesce(c->devices[0].config.ceu);
-	for (struct device *d = c->devices; d < devices_end(c); d++)
-		if (!any || !may_stop(d))
-			start_time(d);
+	FOR_EACH_DEVICE(d, c)
+	tell_engines(d, any && may_stop(d));
+	ceu_quiesce(device_first(c)->config.ceu);
+	FOR_EACH_DEVICE(d, c)
+	if (!any || !may_stop(d))
+		start_time(d);
 }
 
 /* Those of the modules that stand because of that client; NULL: because somebody wanted them kept. */
@@ -175,8 +175,8 @@ static void end_holders(struct control *c, const struct client *asking)
 
 		if (!client->holds)
 			continue;
-		for (struct device *d = c->devices; d < devices_end(c); d++)
-			held |= held_by(d, client);
+		FOR_EACH_DEVICE(d, c)
+		held |= held_by(d, client);
 		client->holds = held;
 		if (!held && client != asking)
 			client_lost(client);
@@ -195,7 +195,8 @@ int run_pause(struct call *call)
 
 	if (rc || !modules)
 		return rc;
-	for (struct device *d = c->devices; d < devices_end(c); d++) {
+	FOR_EACH_DEVICE(d, c)
+	{
 		uint32_t ours = in->keep ? modules : modules & ~d->standing;
 
 		if (!is_meant(d, in) || !may_stop(d))
@@ -230,7 +231,8 @@ int run_resume(struct call *call)
 
 	if (rc || !modules)
 		return rc;
-	for (struct device *d = c->devices; d < devices_end(c); d++) {
+	FOR_EACH_DEVICE(d, c)
+	{
 		uint32_t resumed = is_meant(d, in) ? modules & d->standing : 0;
 
 		d->standing &= ~resumed;
@@ -247,11 +249,21 @@ int run_resume(struct call *call)
 	return 0;
 }
 
+void pause_end(struct control *c, struct device *d)
+{
+	if (!d->standing)
+		return;
+	d->standing = 0;
+	apply(c);
+	end_holders(c, NULL);
+}
+
 void control_debug_changed(struct control *c)
 {
 	if (!any_stands(c))
 		return;
-	for (struct device *d = c->devices; d < devices_end(c); d++) {
+	FOR_EACH_DEVICE(d, c)
+	{
 		if (!d->standing || may_stop(d))
 			continue;
 		d->standing = 0;
@@ -268,7 +280,8 @@ void pause_leave(struct client *client)
 	if (!client->holds)
 		return;
 	client->holds = false;
-	for (struct device *d = c->devices; d < devices_end(c); d++) {
+	FOR_EACH_DEVICE(d, c)
+	{
 		uint32_t resumed = held_by(d, client);
 
 		d->standing &= ~resumed;
@@ -324,7 +337,7 @@ static int step_engine(struct control *c, struct engine *e, enum module_id id, u
 {
 	stepping_ask(e, id, steps);
 	for (unsigned int i = 0; i < STEP_WAITS_MAX; i++) {
-		ceu_quiesce(c->devices[0].config.ceu);
+		ceu_quiesce(device_first(c)->config.ceu);
 		if (stepping_done(e, report))
 			return (int)report->steps;
 	}
@@ -365,10 +378,10 @@ int run_step(struct call *call)
 		return rc;
 	if (in->steps == 0 || in->steps > CONTROL_STEPS_MAX)
 		return -EINVAL;
-	for (struct device *d = c->devices; d < devices_end(c); d++)
-		for (unsigned int i = 0; i < MODULE_COUNT && !rc; i++)
-			if (is_meant(d, in) && modules & d->standing & 1u << i)
-				rc = step_module(c, d, i, in->steps, out);
+	FOR_EACH_DEVICE(d, c)
+	for (unsigned int i = 0; i < MODULE_COUNT && !rc; i++)
+		if (is_meant(d, in) && modules & d->standing & 1u << i)
+			rc = step_module(c, d, i, in->steps, out);
 	if (!rc && !out->text[0])
 		return refuse(out, -EINVAL, "%s is not paused", in->name);
 	return rc;

@@ -90,7 +90,7 @@ static bool reply(struct client *client, const struct control_header *request, i
 /* Where its refusals are counted: at its HCA, or at the first one before it has said HELLO. */
 static struct counters *refusals_of(const struct client *client)
 {
-	const struct device *d = client->device ? client->device : &client->control->devices[0];
+	const struct device *d = client->device ? client->device : device_first(client->control);
 
 	return &d->config.hca->counters;
 }
@@ -100,7 +100,7 @@ static struct counters *refusals_of(const struct client *client)
 static bool may_wait(uint32_t type)
 {
 	return type == CONTROL_CREATE_QP || type == CONTROL_MODIFY_QP || type == CONTROL_RESOLVE ||
-	       type == CONTROL_VIEW;
+	       type == CONTROL_VIEW || type == CONTROL_REMOVE_HCA;
 }
 
 /* Runs client->request. -EAGAIN: it must be asked again; else it has been answered. */
@@ -221,7 +221,8 @@ static bool serve_one(struct client *client)
 	wrong = n < 0 ? "too long" : malformed(client, &client->request, (size_t)n, &d);
 	if (wrong) {
 		CLIENT_LOG(client, WARNING, "sent a message %s", wrong);
-		count(&client->control->devices[0].config.hca->counters, COUNTER_control_malformed);
+		count(&device_first(client->control)->config.hca->counters,
+		      COUNTER_control_malformed);
 		client_lost(client);
 	} else if (session_run(client, d.fd) == -EAGAIN) {
 		start_waiting(client);

@@ -32,7 +32,8 @@ static void follow_peer(struct client *client, const struct qp *q)
 {
 	struct control *c = client->control;
 
-	for (struct device *d = c->devices; d < devices_end(c); d++) {
+	FOR_EACH_DEVICE(d, c)
+	{
 		const struct qp *peer = qp_find(&d->config.hca->qps, q->dest_qpn);
 
 		if (q->dest_qpn && peer && peer->dest_qpn == qp_number(q) && peer != q) {
@@ -58,10 +59,12 @@ int run_trace(struct call *call)
 		return -EINVAL;
 	if (client->traced_count)
 		return -EBUSY;
-	for (struct device *d = c->devices; d < devices_end(c) && rc == -ENOENT; d++) {
+	FOR_EACH_DEVICE(d, c)
+	{
 		const struct qp *q = qp_find(&d->config.hca->qps, in->qpn);
 
-		if (!q || (in->device[0] && strcmp(in->device, d->config.name) != 0))
+		if (rc != -ENOENT || !q ||
+		    (in->device[0] && strcmp(in->device, d->config.name) != 0))
 			continue;
 		rc = follow(client, d, q);
 		if (!rc)
@@ -113,7 +116,7 @@ void trace_leave(struct client *client)
 		return;
 	for (unsigned int i = 0; i < client->traced_count; i++)
 		traces[i] = trace_end(client->traced[i].engine);
-	ceu_quiesce(client->control->devices[0].config.ceu);
+	ceu_quiesce(device_first(client->control)->config.ceu);
 	for (unsigned int i = 0; i < client->traced_count; i++)
 		rte_free(traces[i]);
 	client->traced_count = 0;

@@ -149,6 +149,13 @@ void early_drop(struct early *t, struct qp *q)
 	drop_range(t, q, count_of(t, q)->first, t->size);
 }
 
+void early_clear(struct early *t)
+{
+	for (uint32_t i = 0; i < t->size; i++)
+		if (t->place[i].m)
+			drop(t, &t->place[i]);
+}
+
 void early_look(struct engine *e, struct early *t, struct counters *c)
 {
 	uint64_t now_ns = engine_now(e);

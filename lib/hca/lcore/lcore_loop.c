@@ -91,6 +91,40 @@ int lcore_loop_place(struct lcore_loop *l, struct hca *h, struct engine *e, enum
 	return watch(l, kick_fd);
 }
 
+static bool is_engine_of(const struct engine *e, const struct hca *h)
+{
+	return e->peers == h->engines;
+}
+
+static void remove_engines(struct engine **list, unsigned *count, const struct hca *h)
+{
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < *count; i++)
+		if (!is_engine_of(list[i], h))
+			list[left++] = list[i];
+	*count = left;
+}
+
+void lcore_loop_remove(struct lcore_loop *l, const struct hca *h)
+{
+	unsigned stages = 0, hcas = 0;
+
+	for (unsigned i = 0; i < l->stage_count; i++)
+		if (!is_engine_of(l->stages[i].engine, h))
+			l->stages[stages++] = l->stages[i];
+	for (unsigned i = 0; i < l->hca_count; i++) {
+		if (l->hcas[i] == h)
+			continue;
+		l->counters[hcas] = l->counters[i];
+		l->hcas[hcas++] = l->hcas[i];
+	}
+	l->stage_count = stages;
+	l->hca_count = hcas;
+	remove_engines(l->engines, &l->engine_count, h);
+	remove_engines(l->bells, &l->bell_count, h);
+}
+
 void lcore_loop_wake(struct lcore_loop *l)
 {
 	static const uint64_t one = 1;
@@ -221,7 +255,8 @@ static bool contended(struct lcore_loop *l)
  */
 static void idle(struct lcore_loop *l)
 {
-	const bool adaptive = __atomic_load_n(&l->adaptive, __ATOMIC_RELAXED);
+	/* Without a stage there is nothing to be quick for. */
+	const bool adaptive = __atomic_load_n(&l->adaptive, __ATOMIC_RELAXED) || !l->stage_count;
 	const uint64_t spin_ns = __atomic_load_n(&l->spin_ns, __ATOMIC_RELAXED);
 	enum dbp_crowd who = adaptive ? crowd(l) : CROWD_NONE;
 	uint64_t due_ns;

@@ -16,10 +16,12 @@
 #include "context/qp_context.h"
 #include "header_parser.h"
 #include "hp.h"
+#include "link/link.h"
 #include "link/link_port.h"
 #include "multicast.h"
 #include "pipeline/message.h"
 #include "rx_frames.h"
+#include "virt-to-phys/orphans.h"
 
 #define OPCODE_SERVICE_MASK 0xe0u /* 0: RC */
 
@@ -308,4 +310,16 @@ void hp_destroy(struct engine *e)
 		rte_pktmbuf_free_bulk(hp->waiting + hp->first, hp->waits - hp->first);
 	rte_free(hp);
 	e->hp = NULL;
+}
+
+/* The first may be half delivered: `place` is that of the first, whichever that is now. */
+void link_drop_orphans(struct engine *e, const struct v2p *sender)
+{
+	struct hp *hp = e->hp;
+	struct rte_mbuf **first = hp->waiting + hp->first;
+	const struct rte_mbuf *begun = *first;
+
+	hp->waits = hp->first + orphans_drop(first, hp->waits - hp->first, sender);
+	if (hp->waits == hp->first || *first != begun)
+		hp->place = 0;
 }

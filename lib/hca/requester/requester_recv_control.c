@@ -15,6 +15,7 @@
 #include "outstanding.h"
 #include "pipeline/frames.h"
 #include "pipeline/machine.h"
+#include "requester/requester.h"
 #include "requester_recv_control.h"
 #include "requester_trans_control.h"
 #include "retransmission.h"
@@ -24,6 +25,7 @@
 #include "rrc_timers.h"
 #include "send-queue/send_queue.h"
 #include "send_completion.h"
+#include "virt-to-phys/orphans.h"
 #include "wire/aeth.h"
 
 #define MACHINE	      rrc_machine
@@ -51,6 +53,11 @@ void rrc_destroy(struct engine *e)
 		rte_pktmbuf_free_bulk(c->held, c->holds);
 	rte_free(c);
 	e->rrc = NULL;
+}
+
+void requester_drop_orphans(struct engine *e, const struct v2p *sender)
+{
+	e->rrc->holds = orphans_drop(e->rrc->held, e->rrc->holds, sender);
 }
 
 bool rrc_holds_responses(const struct engine *e)

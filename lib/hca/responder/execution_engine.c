@@ -19,6 +19,8 @@
 #include "execution_engine.h"
 #include "pipeline/frames.h"
 #include "resp_pkt_gen.h"
+#include "responder/responder.h"
+#include "virt-to-phys/orphans.h"
 #include "virt-to-phys/payload_ref.h"
 
 #define MACHINE	      ee_machine
@@ -430,4 +432,11 @@ void ee_destroy(struct engine *e)
 	}
 	rte_free(ee);
 	e->ee = NULL;
+}
+
+/* What came early is no loss: its sender, if it is another one, sends it again. */
+void responder_drop_orphans(struct engine *e, const struct v2p *sender)
+{
+	early_clear(e->ee->early);
+	e->ee->held_count = orphans_drop(e->ee->held, e->ee->held_count, sender);
 }

@@ -152,7 +152,8 @@ int port_start(struct port *port);
 /* Takes the port down. The data path must have stopped using it. Frames in flight are freed. */
 void port_stop(struct port *port);
 
-/* Stops it if necessary, and frees everything. NULL is allowed. */
+/* Stops it if necessary, and frees everything; of a ring port also the frames in flight, so that the data
+ * path must have stopped using its peer, too, but may go on afterwards. NULL is allowed. */
 void port_destroy(struct port *port);
 
 /* What the HCA sends and receives through; valid until port_destroy. */

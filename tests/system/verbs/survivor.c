@@ -10,6 +10,7 @@
  *             that wakes, calls that fail, and objects that can be destroyed all the same
  *   program   the same; expects the other program to die: the send under way fails with
  *             RETRY_EXC_ERR, the rest is flushed, the QP is in ERR, an event says nothing fatal
+ *   cable     the same, and the other end of the wire with it: the event PORT_ERR
  * Exits 0 if it was so, and says what was not.
  */
 #include <errno.h>
@@ -190,7 +191,8 @@ static void daemon_died(int status)
 	expect(ibv_alloc_pd(context) == NULL, "an object is not made");
 }
 
-static void program_died(int status)
+/* event: the one to expect; -1: none. */
+static void peer_died(int status, int event)
 {
 	struct ibv_qp_attr attr;
 	struct ibv_qp_init_attr init;
@@ -213,8 +215,8 @@ static void program_died(int status)
 	expect(flushed == 2 * DEPTH - 1, "all that was posted is flushed");
 	expect(ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) == 0, "ibv_query_qp");
 	expect(attr.qp_state == IBV_QPS_ERR, "the QP is in ERR");
-	n = next_event(0);
-	expect(n == -1, n == -1 ? "no event" : ibv_event_type_str((enum ibv_event_type)n));
+	n = next_event(event < 0 ? 0 : PATIENCE_MS);
+	expect(n == event, n == -1 ? "an event" : ibv_event_type_str((enum ibv_event_type)n));
 }
 
 int main(int argc, char **argv)
@@ -234,7 +236,9 @@ int main(int argc, char **argv)
 	if (strcmp(argv[2], "daemon") == 0)
 		daemon_died(status);
 	else if (strcmp(argv[2], "program") == 0)
-		program_died(status);
+		peer_died(status, -1);
+	else if (strcmp(argv[2], "cable") == 0)
+		peer_died(status, IBV_EVENT_PORT_ERR);
 	expect(ibv_destroy_qp(qp) == 0, "ibv_destroy_qp");
 	expect(ibv_destroy_cq(cq) == 0, "ibv_destroy_cq");
 	expect(ibv_destroy_comp_channel(channel) == 0, "ibv_destroy_comp_channel");

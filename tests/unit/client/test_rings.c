@@ -770,7 +770,7 @@ TEST(words__for_every_number)
 	for (uint32_t i = SOFTHCA_EVENT_SRQ_ERR; i <= SOFTHCA_EVENT_QP_LAST_WQE; i++)
 		assert_string_not_equal(softhca_event_type_str(i), "unknown");
 	assert_string_equal(softhca_event_type_str(SOFTHCA_EVENT_DEVICE_FATAL),
-			    "the daemon has gone");
+			    "the HCA or the daemon has gone");
 }
 
 /* Memory may begin where another piece ends: the address is the one, not the other. */

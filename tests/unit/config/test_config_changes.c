@@ -127,6 +127,37 @@ TEST(merge__tells_which_hcas_were_added_and_removed)
 	assert_string_equal(seen, "new added;hca0 removed;");
 	assert_int_equal(now.hcas, 2);
 	assert_string_equal(now.hca[0].name, "hca0");
+	assert_true(now.hca[0].removed);
+	assert_int_equal(config_merge(&now, &asked, note, seen), 1); /* it has been */
+}
+
+/* One that has been removed keeps its place and, for its peer, its settings; but has none for people, and
+ * its addresses are free. */
+TEST(remove__all_but_one)
+{
+	struct config_error error;
+	static struct config c, again, checked;
+	static struct config_value v;
+	char seen[SEEN_BYTES] = "";
+
+	config_defaults(&c);
+	config_defaults(&again);
+	assert_int_equal(config_remove_hca(&c, "hca2"), -ENOENT);
+	assert_int_equal(config_remove_hca(&c, "hca0"), 0);
+	assert_int_equal(config_remove_hca(&c, "hca0"), -ENOENT);
+	assert_int_equal(config_remove_hca(&c, "hca1"), -EBUSY);
+	for (unsigned i = 0; config_setting(&c, i, &v) == 0; i++)
+		assert_string_not_equal(v.section, "hca0");
+	assert_int_equal(config_assign(&c, "hca0.loss=0.5", &error), -EINVAL);
+	assert_int_equal(config_assign(&c, "hca1.address=192.168.77.1/24", &error), 0);
+	checked = c;
+	assert_int_equal(config_check(&checked, "test", &error), 0);
+	assert_int_equal(config_merge(&c, &again, note, seen), 2);
+	assert_string_equal(seen,
+			    "hca1.address 192.168.77.1/24>192.168.77.2/24, fd77::2/64;hca0 added;");
+	config_remove_hca(&again, "hca1");
+	assert_int_equal(config_merge(&c, &again, NULL, NULL), 2);
+	assert_false(c.hca[1].removed);
 }
 
 /* What follows from a change reaches the running configuration with it: an impaired port's packets

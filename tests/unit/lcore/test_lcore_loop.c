@@ -122,6 +122,33 @@ TEST(lcore_loop_run__all_time_passes)
 	}
 }
 
+/* What belongs to one HCA leaves the loop, and nothing else. */
+TEST(lcore_loop_remove__one_of_two)
+{
+	static struct lcore_loop l;
+	static struct engine engines[2];
+	static struct hca hcas[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		hcas[i].engines = engines[i].peers = &engines[i];
+		for (unsigned s = 0; s < STAGE_COUNT; s++)
+			lcore_loop_place(&l, &hcas[i], &engines[i], s, -1);
+	}
+	lcore_loop_remove(&l, &hcas[0]);
+	assert_int_equal(l.stage_count, STAGE_COUNT);
+	for (unsigned s = 0; s < STAGE_COUNT; s++)
+		assert_ptr_equal(l.stages[s].engine, &engines[1]);
+	assert_int_equal(l.engine_count, 1);
+	assert_ptr_equal(l.engines[0], &engines[1]);
+	assert_int_equal(l.bell_count, 1);
+	assert_ptr_equal(l.bells[0], &engines[1]);
+	assert_int_equal(l.hca_count, 1);
+	assert_ptr_equal(l.hcas[0], &hcas[1]);
+	assert_ptr_equal(l.counters[0], stage_counters(&engines[1], 0));
+	lcore_loop_remove(&l, &hcas[1]);
+	assert_int_equal(l.stage_count + l.engine_count + l.bell_count + l.hca_count, 0);
+}
+
 /* While it is to stand, it does; then it continues where it stood. */
 TEST(lcore_loop_run__time_stands)
 {

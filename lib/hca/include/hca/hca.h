@@ -62,8 +62,13 @@ void hca_config_defaults(struct hca_config *c);
 
 /* 0, -ENOMEM, -EINVAL, -EEXIST (name in use). Control thread, EAL initialised. */
 int hca_create(const struct hca_config *config, struct hca **out);
-/* All lcores have stopped polling it. */
+/* All lcores have stopped polling it. Where other HCAs go on, hca_drop_orphans() has been called for each. */
 void hca_destroy(struct hca *h);
+
+/* Drops the packets that h has received from `sender`, an HCA of the same daemon that is about to be
+ * destroyed, as far as they refer to its clients' memory: as if they had been lost on the wire. No lcore
+ * polls either. */
+void hca_drop_orphans(struct hca *h, const struct hca *sender);
 
 /*
  * One lcore runs all stages of the HCA, so that what only they touch needs no locked instructions.

@@ -47,6 +47,7 @@ static inline enum control_time control_when(uint32_t type)
 		return CONTROL_ANY_TIME;
 	/* With the rights of who connected: a program that uses the HCA may have given up its own. */
 	case CONTROL_SET:
+	case CONTROL_REMOVE_HCA:
 	case CONTROL_CAPTURE:
 	case CONTROL_PAUSE:
 	case CONTROL_STEP:
@@ -171,7 +172,14 @@ struct control_set {
 	char assignment[480]; /* "SECTION.KEY=VALUE" */
 };
 
-/* To SET, PAUSE, STEP and RESUME. */
+/* Takes an HCA out of the running daemon. */
+struct control_remove_hca {
+	uint32_t version;
+	uint32_t reserved; /* 0 */
+	char device[32];   /* ends with a NUL */
+};
+
+/* To SET, REMOVE_HCA, PAUSE, STEP and RESUME. */
 struct control_change_reply {
 	int32_t error; /* 0; -errno: nothing has changed, and the text says why */
 	uint32_t reserved;

@@ -76,6 +76,13 @@ struct control_settings_ops {
 	/* Changes one: "SECTION.KEY=VALUE". 0 with what has changed in text; -errno with the reason. */
 	int (*change)(void *ctx, const struct control_changer *who, const char *assignment,
 		      char *text, unsigned int bytes);
+	/*
+	 * Removes an HCA, which includes control_remove_device(). -EAGAIN: that takes a while, and goes on even
+	 * if nobody asks again; `again`: it was asked before. 0 with what was done, -errno with the reason.
+	 * May be NULL: none can be removed.
+	 */
+	int (*remove)(void *ctx, const struct control_changer *who, const char *hca, bool again,
+		      char *text, unsigned int bytes);
 };
 
 /* Who looks at something. */
@@ -154,6 +161,13 @@ void control_port_changed(struct control *c, unsigned int device, bool up);
 
 /* The same of its GIDs (control_port_ops.gid). */
 void control_gids_changed(struct control *c, unsigned int device);
+
+/*
+ * Removes a device: ends its clients, and whoever captures, traces or pauses it, as if they had
+ * disconnected. Neither clients nor this module use it when this returns; its index is not used again. One
+ * device has to stay. Not from within a callback.
+ */
+void control_remove_device(struct control *c, unsigned int device);
 
 /* Whether modules of some devices may be paused (control_port_ops.may_stop) may have changed: those that
  * may not run again, and time stands for the others only, if any module still does. */

@@ -74,6 +74,9 @@ unsigned early_pass(struct early *t, struct qp *q, uint32_t psn);
 /* The queue pair receives no more: drops all that is kept for it. */
 void early_drop(struct early *t, struct qp *q);
 
+/* Drops all that is kept. Control thread, while no lcore polls. */
+void early_clear(struct early *t);
+
 /* Has early_look() anything to do? */
 static inline bool early_watched(const struct early *t)
 {

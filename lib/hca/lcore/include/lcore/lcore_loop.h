@@ -78,6 +78,10 @@ void lcore_loop_close(struct lcore_loop *l);
 int lcore_loop_place(struct lcore_loop *l, struct hca *h, struct engine *e, enum stage_id id,
 		     int kick_fd);
 
+/* Takes the stages of an HCA out of the round again; the loop is not running. Its kick_fd leaves with its
+ * last descriptor. Lcores that were its peers remain: waking them costs little. */
+void lcore_loop_remove(struct lcore_loop *l, const struct hca *h);
+
 /* lcore_function_t: runs until *stop; may be run again. Returns 0. */
 int lcore_loop_run(void *loop);
 

@@ -15,4 +15,8 @@ void link_destroy(struct engine *e);
  * nothing to do. */
 unsigned header_parse_poll(struct engine *e);
 
+/* Drops the packets that the stage keeps between polls and whose payload lies with `sender`, an HCA that
+ * is being removed. No lcore polls. Control thread. */
+void link_drop_orphans(struct engine *e, const struct v2p *sender);
+
 #endif

@@ -9,6 +9,7 @@
 
 struct engine;
 struct qp;
+struct v2p;
 
 /* Makes the modules' own state. 0 or -ENOMEM. Control thread. */
 int responder_create(struct engine *e);
@@ -24,5 +25,9 @@ unsigned responder_stock(const struct engine *e);
 /* Receive requests posted and not taken, in the QP's queue or its SRQ, according to the client; may
  * be a moment old. Any thread, while the client's memory cannot be unmapped. */
 uint32_t responder_receives(const struct qp *q);
+
+/* Drops the packets that the stage keeps between polls and whose payload lies with `sender`, an HCA that
+ * is being removed. No lcore polls. Control thread. */
+void responder_drop_orphans(struct engine *e, const struct v2p *sender);
 
 #endif

@@ -105,6 +105,15 @@ static inline bool payload_ref_held(const uint8_t *place)
 	return payload_ref_in_turn(&r);
 }
 
+/* Does the reference at `place` lead through these tables? */
+static inline bool payload_ref_is_of(const uint8_t *place, const struct v2p *sender)
+{
+	struct payload_ref r;
+
+	memcpy(&r, place, sizeof(r));
+	return r.v2p == sender;
+}
+
 /* Copies the first `bytes` of what the reference at `place` names, for somebody who looks on. False:
  * they are gone, or another lcore holds the entry; `to` has anything. Any lcore. */
 bool payload_ref_copy(const uint8_t *place, uint8_t *to, uint32_t bytes);

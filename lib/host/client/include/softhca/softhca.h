@@ -369,7 +369,8 @@ enum softhca_event_type {
 	SOFTHCA_EVENT_QP_ACCESS_ERR = 3, /* qp: access violation by the peer */
 	SOFTHCA_EVENT_COMM_EST = 4,	 /* qp: first packet received in RTR */
 	SOFTHCA_EVENT_SQ_DRAINED = 5,	 /* qp */
-	SOFTHCA_EVENT_DEVICE_FATAL = 8,	 /* the daemon has died or failed; raised once, then -EIO */
+	SOFTHCA_EVENT_DEVICE_FATAL =
+		8, /* the HCA has been removed, or the daemon has died; once, then -EIO */
 	SOFTHCA_EVENT_PORT_ACTIVE = 9,
 	SOFTHCA_EVENT_PORT_ERR = 10,
 	SOFTHCA_EVENT_SRQ_ERR = 14,	/* srq: failed, serves no more requests */

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * HCAs that leave a running daemon: the request for it, and their end here. Programs that use one find
+ * their connection closed, which their library reports as IBV_EVENT_DEVICE_FATAL, as of an adapter that is
+ * pulled out. What belongs to other HCAs goes on. Control thread.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "control_priv.h"
+
+int run_remove_hca(struct call *call)
+{
+	struct client *client = call->client;
+	const struct control_config *c = &client->control->config;
+	const struct control_remove_hca *in = call->body;
+	const struct control_changer who = {client->uid, client->pid};
+	struct control_change_reply *out = call->reply;
+	int rc;
+
+	if (in->version != CONTROL_VERSION)
+		return -EPROTO;
+	if (in->reserved || !memchr(in->device, '\0', sizeof(in->device)) || !c->settings.remove)
+		return -EINVAL;
+	if (!client_may_change(client)) {
+		CLIENT_LOG(client, WARNING, "user %u may not remove HCAs",
+			   (unsigned int)client->uid);
+		return -EPERM;
+	}
+	rc = c->settings.remove(c->settings_ctx, &who, in->device, client->pending, out->text,
+				sizeof(out->text));
+	if (rc == -EAGAIN)
+		return rc;
+	out->error = rc;
+	return 0;
+}
+
+/* Does it look at the device without having opened it? */
+static bool looks_at(const struct client *client, const struct device *d)
+{
+	for (unsigned int i = 0; i < client->traced_count; i++)
+		if (client->traced[i].device == d)
+			return true;
+	return client->captured == d;
+}
+
+void control_remove_device(struct control *c, unsigned int device)
+{
+	struct device *d = &c->devices[device];
+	struct client *client, *next;
+
+	pause_end(c, d);
+	for (client = c->clients; client; client = next) {
+		next = client->next;
+		if (client->device == d) {
+			CLIENT_LOG(client, INFO, "disconnected: %s is removed", d->config.name);
+			client_end(client);
+		} else if (looks_at(client, d)) {
+			capture_leave(client);
+			trace_leave(client);
+			client_lost(client);
+		}
+	}
+	device_close(d);
+	*d = (struct device){.config.hca = NULL};
+}
