@@ -277,7 +277,7 @@ bool vma_find(struct vma_reader *r, uintptr_t addr, struct vma *out)
 
 	if (!r->asks)
 		return find_in_text(r, addr, out);
-	if (addr < r->last.start || addr >= r->last.end) {
+	if (addr >= r->last.end || addr < r->last.start) {
 		r->last.end = 0;
 		if (!ask(r, addr, 0, &r->last, &rc))
 			return false;

@@ -25,6 +25,8 @@
  *    once. What the program unmaps is freed with it; what the C library unmaps (free() of large
  *    memory) is freed by the next call here after a second. Nothing is kept in programs where this
  *    library's functions do not come before libc's (interpose.c).
+ *  - Descriptors of the pool, and where the kernel can be asked for one mapping that of
+ *    /proc/self/maps, stay open. The program may close them.
  *  - Memory that the program has moved is found; what it has unmapped or mapped anew is not
  *    touched.
  *  - MADV_DONTNEED, MADV_FREE and MREMAP_DONTUNMAP give fresh pages, while an MR keeps the pages it
