@@ -159,3 +159,24 @@ TEST_RC(reset__forgets_the_peer)
 	rig_untouched(s, 0, BYTES);
 	works(s);
 }
+
+static void send_ahead(struct sim *s, uint32_t ahead, uint64_t to)
+{
+	rig_request(s, 0, WIRE_RC_WRITE_ONLY, psn_add(s->params.psn, ahead), to, BYTES, BYTES);
+	rig_expect_nak(s, s->params.psn, AETH_NAK_SEQUENCE, 0);
+}
+
+/* A packet that came ahead of one that is missing does not follow its namesake. */
+TEST_RC(reset__ends_packets_that_came_early)
+{
+	uint32_t psn = s->params.psn;
+
+	send_ahead(s, 1, 0);
+	reborn(s);
+	send_ahead(s, 2, BYTES);
+	rig_request(s, 0, WIRE_RC_WRITE_ONLY, psn, BYTES, BYTES, BYTES);
+	rig_expect_ack(s, psn, aeth_ack(AETH_CREDIT_INVALID), 1);
+	rig_silent(s, 50 * US);
+	rig_untouched(s, 0, BYTES);
+	reborn(s);
+}
