@@ -260,14 +260,6 @@ void qp_failed(struct softhca_qp *qp, enum softhca_qp_state state)
 		ring_for_flush(qp);
 }
 
-/* Before RST: a doorbell that is rung when the daemon has reset the QP may count for its next life. */
-static void forget_posts(struct softhca_qp *qp)
-{
-	pthread_mutex_lock(&qp->node.ctx->lock);
-	unrung_forget(qp);
-	pthread_mutex_unlock(&qp->node.ctx->lock);
-}
-
 /* In RST the queues start afresh; completions not polled are dropped. */
 static void qp_reset(struct softhca_qp *qp)
 {
@@ -294,6 +286,25 @@ static void moved(struct softhca_qp *qp, uint8_t before, enum softhca_qp_state t
 		__atomic_compare_exchange_n(&qp->state, &before, (uint8_t)to, false,
 					    __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE);
 	}
+}
+
+static int ask_to_modify(struct softhca_qp *qp, const struct control_qp_attr *in)
+{
+	bool resets = in->mask & QP_ATTR_STATE && in->state == SOFTHCA_QPS_RESET;
+	struct softhca_context *ctx = qp->node.ctx;
+	int rc;
+
+	/* No poller rings for what waits for room: after the reset that would count as posted in
+	 * the next life. */
+	if (resets)
+		pthread_mutex_lock(&ctx->lock);
+	rc = ctx_call(ctx, CONTROL_MODIFY_QP, in, sizeof(*in), NULL, 0, -1, NULL);
+	if (resets) {
+		if (!rc)
+			unrung_forget(qp);
+		pthread_mutex_unlock(&ctx->lock);
+	}
+	return rc;
 }
 
 int softhca_modify_qp(struct softhca_qp *qp, const struct softhca_qp_attr *attr, uint32_t mask)
@@ -326,9 +337,7 @@ int softhca_modify_qp(struct softhca_qp *qp, const struct softhca_qp_attr *attr,
 	int rc;
 
 	memcpy(in.dgid, attr->av.dgid, sizeof(in.dgid));
-	if (mask & SOFTHCA_QP_STATE && attr->state == SOFTHCA_QPS_RESET)
-		forget_posts(qp);
-	rc = ctx_call(qp->node.ctx, CONTROL_MODIFY_QP, &in, sizeof(in), NULL, 0, -1, NULL);
+	rc = ask_to_modify(qp, &in);
 	if (rc)
 		return rc;
 	if (mask & SOFTHCA_QP_QKEY)

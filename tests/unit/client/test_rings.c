@@ -399,7 +399,26 @@ TEST_WITH(doorbells__full_fifo, setup, teardown)
 	assert_int_equal(requests + 1, ENTRIES);
 }
 
-/* A queue pair that is reset has nothing that waits; one that fails flushes once there is room. */
+/* What waits is forgotten by a reset, but not by one that the daemon refuses. */
+TEST_WITH(doorbells__of_a_queue_pair_that_is_reset, setup, teardown)
+{
+	const struct softhca_qp_attr attr = {.state = SOFTHCA_QPS_RESET};
+	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND};
+	struct control_header reply = {.type = CONTROL_MODIFY_QP};
+
+	pthread_mutex_init(&ctx->lock, NULL);
+	fill_fifo();
+	assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
+	for (int refused = 1; refused >= 0; refused--) {
+		assert_int_equal(ctx->unrung, 1);
+		reply.status = refused ? -EINVAL : 0;
+		assert_int_equal(send(far_end, &reply, sizeof(reply), 0), sizeof(reply));
+		assert_int_equal(softhca_modify_qp(qp, &attr, SOFTHCA_QP_STATE), reply.status);
+	}
+	assert_int_equal(ctx->unrung, 0);
+}
+
+/* One that fails flushes once there is room. */
 TEST_WITH(doorbells__of_a_failed_queue_pair_wait_for_room, setup, teardown)
 {
 	struct softhca_wc wc;
