@@ -123,6 +123,31 @@ static void quiesce(void *ctx)
 		sched_yield();
 }
 
+/* The device that a client wants removed; -1: none, or it has been. */
+static int leaving = -1;
+unsigned int fixture_devices = 1;
+
+static int remove_hca(void *ctx, const struct control_changer *who, const char *hca, bool again,
+		      char *text, unsigned int bytes)
+{
+	if (leaving >= 0)
+		return -EAGAIN;
+	snprintf(text, bytes, "%s by %d", hca, (int)who->pid);
+	if (again)
+		return 0;
+	if (strcmp(hca, "hca0") != 0)
+		return -ENODEV;
+	leaving = 0;
+	return -EAGAIN;
+}
+
+static void remove_leaving(struct control *c)
+{
+	if (leaving >= 0)
+		control_remove_device(c, (unsigned int)leaving);
+	leaving = -1;
+}
+
 static void *serve_loop(void *arg)
 {
 	struct fixture *f = arg;
@@ -134,6 +159,7 @@ static void *serve_loop(void *arg)
 		spent = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun;
 		if (served > 0 && spent < __atomic_load_n(&cheapest_turn_ns, __ATOMIC_RELAXED))
 			__atomic_store_n(&cheapest_turn_ns, spent, __ATOMIC_RELAXED);
+		remove_leaving(f->control);
 		__atomic_store_n(&clients_now, control_clients(f->control, NULL, 0),
 				 __ATOMIC_RELEASE);
 	}
@@ -289,11 +315,12 @@ static int view(void *ctx, const struct control_viewer *who, const char *name,
 void fixture_start(struct fixture *f, const struct fixture_total *totals, bool poll_pipeline)
 {
 	struct control_device device = {.name = "hca0", .guid = 0x1234, .kick_eventfd = -1};
-	struct control_config config = {.device_count = 1,
-					.devices = &device,
+	struct control_device devices[2];
+	struct control_config config = {.device_count = fixture_devices,
+					.devices = devices,
 					.cm_adopt = fixture_cm_adopt,
 					.cm_ctx = f,
-					.settings = {read_setting, change_setting},
+					.settings = {read_setting, change_setting, remove_hca},
 					.view = view};
 	static int runs;
 
@@ -317,6 +344,8 @@ void fixture_start(struct fixture *f, const struct fixture_total *totals, bool p
 					       .capture_end = port_capture_end_,
 					       .may_stop = may_stop,
 					       .attribute = port_attribute};
+	devices[0] = devices[1] = device;
+	strcpy(devices[1].name, "hca1");
 	DIE_IF(control_create(&config, &f->control));
 	for (; totals && totals->total; totals++)
 		shares_set_total(f->shares, totals->row, 0, totals->total);

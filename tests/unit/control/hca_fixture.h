@@ -40,6 +40,9 @@ struct fixture_total {
 /* The connection manager of the daemons that are started: control_config.cm_adopt. */
 extern int (*fixture_cm_adopt)(void *ctx, int fd);
 
+/* 2: there is a device hca1, too. It is the same HCA, so only one of them at a time can have clients. */
+extern unsigned int fixture_devices;
+
 /* control_config.hello_timeout_ms of the daemons that are started. */
 extern unsigned int fixture_hello_ms;
 

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A device is removed at the request of a client: what becomes of those that use it or look at it, and of
+ * the others. */
+#include "hca_test.h"
+#include "host-abi/capture_ring.h"
+#include "pipeline/stepping.h"
+#include "raw_client.h"
+
+enum { RING_BYTES = 1 << 20 };
+
+static struct control_hello_reply opened;
+
+static int start_two(void **state)
+{
+	int rc;
+
+	fixture_devices = 2;
+	rc = start(state);
+	fixture_devices = 1;
+	__atomic_store_n(&f.may_stop, true, __ATOMIC_RELAXED);
+	return rc;
+}
+
+static int remove_hca(int fd, const char *name, struct control_change_reply *out)
+{
+	struct control_remove_hca in = {.version = CONTROL_VERSION};
+
+	snprintf(in.device, sizeof(in.device), "%s", name);
+	return raw_call(fd, CONTROL_REMOVE_HCA, &in, sizeof(in), NULL, 0, out, sizeof(*out));
+}
+
+static int hello(int fd, const char *name)
+{
+	struct control_hello in = {.version = CONTROL_VERSION};
+	int page = raw_memfd(sizeof(struct client_page), RAW_SEALS), rc;
+
+	snprintf(in.device, sizeof(in.device), "%s", name);
+	rc = raw_call(fd, CONTROL_HELLO, &in, sizeof(in), &page, 1, &opened, sizeof(opened));
+	close(page);
+	return rc;
+}
+
+static void expect_end(int fd)
+{
+	assert_int_equal(raw_receive(fd, NULL, 0), RAW_GONE);
+	close(fd);
+}
+
+TEST_STATE(remove__ends_all_who_use_it, start_two, stop, NULL)
+{
+	const struct control_capture captures = {
+		.version = CONTROL_VERSION, .bytes = RING_BYTES, .device = "hca0"};
+	const struct control_pause pauses = {
+		.version = CONTROL_VERSION, .name = "ee", .device = "hca0"};
+	struct control_list_devices first = {.version = CONTROL_VERSION};
+	int user = raw_connect(f.path), looker = raw_connect(f.path), holder = raw_connect(f.path);
+	int admin = raw_connect(f.path), memory = raw_memfd(RING_BYTES, RAW_SEALS);
+	struct control_change_reply out;
+	struct control_device_reply device;
+
+	assert_int_equal(hello(user, "hca0"), 0);
+	raw_mr(user, opened.queue_pd, raw_piece(user, 1 << 20), 4096, 0);
+	assert_int_equal(raw_capture(looker, memory, &captures), 0);
+	assert_int_equal(raw_call(holder, CONTROL_PAUSE, &pauses, sizeof(pauses), NULL, 0, &out,
+				  sizeof(out)),
+			 0);
+	assert_int_equal(out.error, 0);
+	assert_int_equal(remove_hca(admin, "hca0", &out), 0);
+	assert_int_equal(out.error, 0);
+	assert_non_null(strstr(out.text, "hca0 by "));
+	expect_end(user);
+	expect_end(looker);
+	expect_end(holder);
+	assert_null(f.captured);
+	assert_int_equal(f.hca->engines->stepping->standing, 0);
+	assert_true(fixture_wait_clients(&f, 1));
+	/* The other one is now the first. */
+	assert_int_equal(remove_hca(admin, "none", &out), 0);
+	assert_int_equal(out.error, -ENODEV);
+	assert_int_equal(raw_call(admin, CONTROL_LIST_DEVICES, &first, sizeof(first), NULL, 0,
+				  &device, sizeof(device)),
+			 0);
+	assert_string_equal(device.device, "hca1");
+	assert_int_equal(device.count, 1);
+	first.index = 1;
+	assert_int_equal(raw_call(admin, CONTROL_LIST_DEVICES, &first, sizeof(first), NULL, 0,
+				  &device, sizeof(device)),
+			 -ENODEV);
+	assert_int_equal(raw_capture(admin, memory, &captures), -ENODEV);
+	assert_int_equal(hello(admin, "hca0"), -ENODEV);
+	assert_int_equal(hello(admin, ""), 0);
+	close(admin);
+	close(memory);
+}
+
+TEST_STATE(remove__refused, start_two, stop, NULL)
+{
+	struct control_remove_hca in = {.version = CONTROL_VERSION + 1};
+	struct control_change_reply out;
+	int fd = raw_connect(f.path);
+
+	assert_int_equal(
+		raw_call(fd, CONTROL_REMOVE_HCA, &in, sizeof(in), NULL, 0, &out, sizeof(out)),
+		-EPROTO);
+	in = (struct control_remove_hca){.version = CONTROL_VERSION, .reserved = 1};
+	assert_int_equal(
+		raw_call(fd, CONTROL_REMOVE_HCA, &in, sizeof(in), NULL, 0, &out, sizeof(out)),
+		-EINVAL);
+	in.reserved = 0;
+	memset(in.device, 'h', sizeof(in.device));
+	assert_int_equal(
+		raw_call(fd, CONTROL_REMOVE_HCA, &in, sizeof(in), NULL, 0, &out, sizeof(out)),
+		-EINVAL);
+	close(fd);
+	fd = raw_open(f.path, &(struct control_hello_reply){0});
+	assert_int_equal(remove_hca(fd, "hca0", &out), RAW_GONE); /* not after HELLO */
+	close(fd);
+}
+
+/* Whoever asked need not wait. */
+TEST_STATE(remove__goes_on_alone, start_two, stop, NULL)
+{
+	struct {
+		struct control_header header;
+		struct control_remove_hca body;
+	} m = {.header = {.type = CONTROL_REMOVE_HCA, .length = sizeof(m.body)},
+	       .body = {.version = CONTROL_VERSION, .device = "hca0"}};
+	int user = raw_connect(f.path), fd = raw_connect(f.path);
+
+	assert_int_equal(hello(user, "hca0"), 0);
+	raw_send(fd, &m, sizeof(m), NULL, 0);
+	close(fd);
+	expect_end(user);
+}
