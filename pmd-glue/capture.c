@@ -3,7 +3,6 @@
  * control thread. See capture.h. */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include <rte_cycles.h>
 #include <rte_mbuf.h>
@@ -17,24 +16,6 @@
 _Static_assert((int)CAPTURE_QUEUES_MAX == (int)PORT_QUEUES_MAX, "a ring for each queue");
 
 /* ---- the queue's lcore ---- */
-
-/* Room for a record of so many bytes in all, at the ring's start if it would wrap. NULL: none. */
-static struct capture_record *reserve(struct capture *c, struct capture_head *ring, uint16_t queue,
-				      uint64_t bytes)
-{
-	struct capture_writer *w = &c->writer[queue];
-	uint64_t used = w->head - __atomic_load_n(&ring->queue[queue].tail, __ATOMIC_ACQUIRE);
-	uint64_t at = w->head & (c->queue_bytes - 1), to_end = c->queue_bytes - at;
-	uint64_t skip = to_end < bytes ? to_end : 0;
-	uint8_t *first = capture_ring(ring, queue, c->queue_bytes);
-
-	if (used > c->queue_bytes || c->queue_bytes - used < skip + bytes)
-		return NULL;
-	if (skip >= sizeof(struct capture_record))
-		((struct capture_record *)(void *)(first + at))->direction = CAPTURE_PADDING;
-	w->head += skip;
-	return (struct capture_record *)(void *)(first + (skip ? 0 : at));
-}
 
 /* Copies a frame that refers to its payload, and in place of the reference, which is nobody's
  * business outside of the daemon, the payload, once it is known to be what was sent. Returns how many
@@ -81,15 +62,15 @@ static uint32_t copy_bytes(const struct capture *c, const struct rte_mbuf *m, ui
 static bool copy_frame(struct capture *c, struct capture_head *ring, uint16_t queue,
 		       const struct rte_mbuf *m, struct capture_record record)
 {
-	struct capture_writer *w = &c->writer[queue];
+	struct capture_writer *w = &c->queue[queue].writer;
 	struct capture_record *r;
 
 	record.original = m->data_len;
 	record.captured = RTE_MIN(record.original, c->snap);
-	r = reserve(c, ring, queue, capture_record_bytes(record.captured));
+	r = capture_reserve(w, ring, queue, c->queue_bytes, capture_record_bytes(record.captured));
 	if (!r) {
 		w->dropped_since++;
-		__atomic_store_n(&ring->queue[queue].dropped, ++w->dropped, __ATOMIC_RELAXED);
+		w->dropped++;
 		return false;
 	}
 	record.captured = copy_bytes(c, m, (uint8_t *)(r + 1), record.captured);
@@ -114,26 +95,13 @@ void capture_frames(struct port_queue *q, struct rte_mbuf *const *frames, uint16
 			continue;
 		for (uint16_t k = 0; k < n; k++)
 			copied += copy_frame(c, ring, q->id, frames[k], record);
-		__atomic_store_n(&ring->queue[q->id].head, c->writer[q->id].head, __ATOMIC_RELEASE);
+		capture_show(&c->queue[q->id].writer, ring, q->id);
 		queue_count(q, PORT_COUNTER_captured, copied);
 		queue_count(q, PORT_COUNTER_capture_missed, n - copied);
 	}
 }
 
 /* ---- control thread ---- */
-
-static void fill_head(struct capture_head *ring, unsigned int queues, uint64_t queue_bytes)
-{
-	struct timespec now;
-
-	memset(ring, 0, sizeof(*ring));
-	clock_gettime(CLOCK_REALTIME, &now);
-	ring->queues = queues;
-	ring->queue_bytes = queue_bytes;
-	ring->start_tsc = rte_rdtsc();
-	ring->tsc_hz = rte_get_tsc_hz();
-	ring->start_ns = (uint64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static void show(struct port *port)
 {
@@ -148,21 +116,20 @@ static void show(struct port *port)
 int port_capture_begin(struct port *port, void *memory, uint64_t bytes, uint32_t snap,
 		       port_payload *payload)
 {
-	uint64_t room = bytes > CAPTURE_HEAD_BYTES ? bytes - CAPTURE_HEAD_BYTES : 0;
+	uint64_t queue_bytes = capture_queue_bytes(bytes, port->config.queues);
 	struct capture *c = port->captures;
 
-	room /= port->config.queues;
-	if (room < CAPTURE_QUEUE_BYTES_MIN)
+	if (!queue_bytes)
 		return -EINVAL;
 	while (c < port->captures + PORT_CAPTURES_MAX && c->ring)
 		c++;
 	if (c == port->captures + PORT_CAPTURES_MAX)
 		return -EBUSY;
-	c->queue_bytes = rte_align64prevpow2(room);
+	c->queue_bytes = queue_bytes;
 	c->snap = snap ? snap : UINT32_MAX;
 	c->payload = payload;
-	memset(c->writer, 0, sizeof(c->writer));
-	fill_head(memory, port->config.queues, c->queue_bytes);
+	memset(c->queue, 0, sizeof(c->queue));
+	capture_head_fill(memory, port->config.queues, queue_bytes, rte_rdtsc(), rte_get_tsc_hz());
 	__atomic_store_n(&c->ring, memory, __ATOMIC_RELEASE);
 	show(port);
 	return 0;

@@ -11,7 +11,7 @@
 
 #include <rte_common.h>
 
-#include "host-abi/capture_ring.h"
+#include "host-abi/capture_writer.h"
 #include "pmd-glue/port.h"
 
 struct port_queue;
@@ -24,12 +24,9 @@ struct capture {
 	uint64_t queue_bytes;  /* control */
 	uint32_t snap;	       /* control: most bytes of a frame */
 	port_payload *payload; /* control; NULL: such frames are cut */
-	/* Of each queue; its lcore. */
-	struct capture_writer {
-		uint64_t head; /* the ring's, including what has not been shown yet */
-		uint64_t dropped;
-		uint32_t dropped_since; /* the last record */
-	} __rte_cache_aligned writer[PORT_QUEUES_MAX];
+	struct {
+		struct capture_writer writer;
+	} __rte_cache_aligned queue[PORT_QUEUES_MAX]; /* its lcore */
 };
 
 /* Copies n frames into every capture of the port; leaves them as they are. Queue's lcore. */
