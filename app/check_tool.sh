@@ -138,6 +138,9 @@ expect 2 'not a number of bytes' --socket "$socket" capture -w x --rotate 1T
 expect 1 'there is no such HCA' --socket "$socket" capture nosuch
 expect 2 "filter 'no such host'" --socket "$socket" capture -f 'no such host'
 expect 0 'hca1' complete --socket "$socket" capture h
+expect 0 'hp_ee' complete --socket "$socket" capture hp
+expect 1 'debug is off' --socket "$socket" capture hca1.hp_ee
+expect 1 'there is no such HCA' --socket "$socket" capture nosuch.hp_ee
 expect 0 '--write FILE' help capture
 expect 0 'Gbit/s out' --socket "$socket" top --batch -n 2 -d 0.1
 expect 0 'Gbit/s out' -s pid --socket "$socket" top --batch -n 1 -d 0.1

@@ -25,7 +25,7 @@ struct capture_file {
 static int begin(struct port *port, struct capture_file *c)
 {
 	uint64_t bytes = CAPTURE_HEAD_BYTES + (uint64_t)port->config.queues * FILE_QUEUE_BYTES;
-	int error = pcapng_begin(c->file, port->config.name, 0);
+	int error = pcapng_begin(c->file, port->config.name, PCAPNG_ETHERNET, 0);
 
 	if (error)
 		return error;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `softhca capture`: frames of a port, from the ring that the daemon copies them into
- * (host-abi/capture_ring.h) to a pcapng file or to lines. The daemon ends the capture when this
- * process does, however that happens.
+ * `softhca capture`: frames of a port, or elements of a channel, from the ring that the daemon writes
+ * them into (host-abi/capture_ring.h) to a pcapng file or to lines. The daemon ends the capture when
+ * this process does, however that happens.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,10 +15,12 @@
 #include <unistd.h>
 #include "ask.h"
 #include "base/pcapng.h"
+#include "element_line.h"
 #include "filter.h"
 #include "frame_line.h"
 #include "host-abi/capture_ring.h"
 #include "host-abi/control.h"
+#include "pipeline/topology.h"
 #include "target.h"
 
 enum { PAGE_BYTES = 4096, FILE_BUFFER_BYTES = 256 << 10, POLL_MS = 5 };
@@ -26,8 +28,9 @@ enum { PAGE_BYTES = 4096, FILE_BUFFER_BYTES = 256 << 10, POLL_MS = 5 };
 struct capture {
 	const struct request *r;
 	struct capture_head *ring;
-	int daemon; /* the connection: the capture lasts as long as it */
-	char name[32];
+	int daemon;			   /* the connection: the capture lasts as long as it */
+	struct control_capture_channel in; /* what is asked for; no channel: a port's frames */
+	char name[PCAPNG_NAME_BYTES];
 	FILE *out;
 	bool ended, daemon_gone;
 	uint64_t frames, dropped;	    /* in all */
@@ -81,6 +84,8 @@ static const char *refusal_text(int error)
 		return ONLY_ADMINS_MAY("capture");
 	case -EBUSY:
 		return "busy: it is captured as often as it may be at once";
+	case -EACCES:
+		return "its setting debug is off";
 	case -ENODEV:
 		return "there is no such HCA";
 	case -EPROTO:
@@ -90,28 +95,68 @@ static const char *refusal_text(int error)
 	}
 }
 
-/* Passes the ring. Exit code. */
-static int begin(struct capture *c, const char *hca)
+static bool is_channel(const char *name)
 {
+	for (unsigned i = 0; i < CHANNEL_COUNT; i++)
+		if (strcmp(name, channel_infos[i].name) == 0)
+			return true;
+	return false;
+}
+
+/* "HCA" or "[HCA.]CHANNEL". Exit code. */
+static int read_operand(struct capture *c)
+{
+	const char *word = c->r->object ? c->r->object : "", *dot = strrchr(word, '.');
+	const char *last = dot ? dot + 1 : word, *hca = c->r->hca ? c->r->hca : "";
+	int length = (int)strlen(hca);
+
+	if (is_channel(last)) {
+		strcpy(c->in.channel, last);
+		if (dot) {
+			hca = word;
+			length = (int)(dot - word);
+		}
+	} else if (word[0]) {
+		hca = word;
+		length = (int)strlen(word);
+	}
+	if (length >= (int)sizeof(c->in.capture.device))
+		return failed(word, refusal_text(-ENODEV));
+	memcpy(c->in.capture.device, hca, (size_t)length);
+	return EXIT_CODE_OK;
+}
+
+/* Passes the ring. 0 or -errno. */
+static int ask_capture(struct capture *c, int fd)
+{
+	struct control_capture_reply reply = {0};
+	bool channel = c->in.channel[0];
+	int error = channel ? ask(c->daemon, CONTROL_CAPTURE_CHANNEL, &c->in, sizeof(c->in), &reply,
+				  sizeof(reply), fd, NULL)
+			    : ask(c->daemon, CONTROL_CAPTURE, &c->in.capture, sizeof(c->in.capture),
+				  &reply, sizeof(reply), fd, NULL);
+
+	snprintf(c->name, sizeof(c->name), "%.31s%s%.15s", reply.device, channel ? "." : "",
+		 c->in.channel);
+	return error;
+}
+
+/* Exit code. */
+static int begin(struct capture *c)
+{
+	const char *hca = c->in.capture.device;
 	const uint64_t bytes = CAPTURE_HEAD_BYTES +
 			       ((c->r->buffer_bytes + PAGE_BYTES - 1) & -(uint64_t)PAGE_BYTES);
-	struct control_capture in = {
-		.version = CONTROL_VERSION, .snap = c->r->snaplen, .bytes = bytes};
-	struct control_capture_reply reply;
-	int fd, error;
+	int fd = make_ring(&c->ring, bytes), error;
 
-	if (strlen(hca) >= sizeof(in.device))
-		return failed(hca, refusal_text(-ENODEV));
-	strcpy(in.device, hca);
-	fd = make_ring(&c->ring, bytes);
 	if (fd < 0)
 		return failed("memory for the capture", strerror(-fd));
-	error = ask(c->daemon, CONTROL_CAPTURE, &in, sizeof(in), &reply, sizeof(reply), fd, NULL);
+	c->in.capture.version = CONTROL_VERSION;
+	c->in.capture.snap = c->r->snaplen;
+	c->in.capture.bytes = bytes;
+	error = ask_capture(c, fd);
 	close(fd);
-	if (error)
-		return failed(hca[0] ? hca : "capture", refusal_text(error));
-	memcpy(c->name, reply.device, sizeof(c->name) - 1);
-	return EXIT_CODE_OK;
+	return error ? failed(hca[0] ? hca : "capture", refusal_text(error)) : EXIT_CODE_OK;
 }
 
 static int connect_daemon(struct capture *c)
@@ -138,7 +183,10 @@ static int open_file(struct capture *c)
 	setvbuf(c->out, NULL, _IOFBF, FILE_BUFFER_BYTES);
 	c->file_frames = 0;
 	c->file_dropped = c->dropped;
-	return c->r->file ? pcapng_begin(c->out, c->name, c->r->snaplen) : 0;
+	if (!c->r->file)
+		return 0;
+	return pcapng_begin(c->out, c->name, c->in.channel[0] ? PCAPNG_UPPER_PDU : PCAPNG_ETHERNET,
+			    c->r->snaplen);
 }
 
 /* 0 or -errno: what had been buffered is written now. */
@@ -165,17 +213,36 @@ static int rotate(struct capture *c)
 	return rename(c->r->file, old) ? -errno : open_file(c);
 }
 
+static bool passes(const struct capture *c, const struct pcapng_frame *frame)
+{
+	struct pcapng_frame inner;
+
+	if (!c->in.channel[0])
+		return filter_passes(frame);
+	return !c->r->filter || (element_frame(frame, &inner) && filter_passes(&inner));
+}
+
+static void put_line(struct capture *c, const struct pcapng_frame *frame)
+{
+	if (c->in.channel[0])
+		element_line(c->out, frame);
+	else
+		frame_line(c->out, frame);
+}
+
 static int put_frame(struct capture *c, const struct capture_record *r)
 {
-	const struct pcapng_frame frame = capture_frame(c->ring, r);
+	struct pcapng_frame frame = capture_frame(c->ring, r);
 	int error = 0;
 
-	if (!filter_passes(&frame))
+	if (c->in.channel[0])
+		frame.direction = 0;
+	if (!passes(c, &frame))
 		return 0;
 	if (c->r->file)
 		error = pcapng_frame(c->out, &frame);
 	else
-		frame_line(c->out, &frame);
+		put_line(c, &frame);
 	if (error)
 		return error;
 	c->frames++;
@@ -206,7 +273,7 @@ static const struct capture_record *earliest(struct capture_head *ring, unsigned
 static int drain(struct capture *c)
 {
 	const struct capture_record *r;
-	unsigned queue;
+	unsigned queue = 0;
 	int error = 0;
 
 	while (!error && !c->ended && !told_to_end && (r = earliest(c->ring, &queue)) != NULL) {
@@ -256,8 +323,8 @@ static int capture(struct capture *c)
 
 		error = error ? error : last;
 	}
-	fprintf(stderr, "%llu frames captured, %llu dropped\n", (unsigned long long)c->frames,
-		(unsigned long long)c->dropped);
+	fprintf(stderr, "%llu %s captured, %llu dropped\n", (unsigned long long)c->frames,
+		c->in.channel[0] ? "elements" : "frames", (unsigned long long)c->dropped);
 	if (!error || error == -EPIPE) /* whoever reads has enough */
 		return EXIT_CODE_OK;
 	return failed(c->r->file ? c->r->file : "standard output", strerror(-error));
@@ -284,16 +351,17 @@ static int refuse_options(const struct request *r)
 int view_capture(struct connection *unused, const struct request *r)
 {
 	struct capture c = {.r = r};
-	const char *hca = r->object ? r->object : r->hca ? r->hca : "";
 	int code = refuse_options(r);
 
 	(void)unused;
 	if (!code && !filter_set(r->filter))
 		code = EXIT_CODE_USAGE;
 	if (!code)
+		code = read_operand(&c);
+	if (!code)
 		code = connect_daemon(&c);
 	if (!code)
-		code = begin(&c, hca);
+		code = begin(&c);
 	if (code)
 		return code;
 	handle_signals();

@@ -107,6 +107,13 @@ static void offer_modules(const char *begun)
 		offer("", module_infos[i].name, begun);
 }
 
+static void offer_captured(int count, char **words, const char *begun)
+{
+	offer_hcas(count, words, begun);
+	for (unsigned i = 0; i < CHANNEL_COUNT; i++)
+		offer("", channel_infos[i].name, begun);
+}
+
 int complete(int count, char **words)
 {
 	const char *begun = count ? words[count - 1] : "";
@@ -127,8 +134,10 @@ int complete(int count, char **words)
 		offer_options(command, begun);
 	else if (!command || strcmp(command->name, "help") == 0)
 		offer_commands(begun);
-	else if (strcmp(command->operands, "[HCA]") == 0 || strcmp(command->operands, "HCA") == 0)
+	else if (strcmp(command->operands, "HCA") == 0)
 		offer_hcas(count, words, begun);
+	else if (strcmp(command->name, "capture") == 0)
+		offer_captured(count, words, begun);
 	else if (strstr(command->operands, "MODULE"))
 		offer_modules(begun);
 	else if (strcmp(command->name, "set") == 0 && strcmp(words[count - 2], "set") == 0)

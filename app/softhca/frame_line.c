@@ -9,7 +9,7 @@
 
 enum { NS_IN_S = 1000000000, FRAME_LINE_BYTES_MAX = 16384 };
 
-static void print_time(FILE *out, uint64_t ns)
+void print_time(FILE *out, uint64_t ns)
 {
 	const time_t seconds = (time_t)(ns / NS_IN_S);
 	struct tm local;

@@ -11,4 +11,7 @@ struct pcapng_frame;
  * and the fields of the headers that follow. */
 void frame_line(FILE *out, const struct pcapng_frame *frame);
 
+/* Of day, to the nanosecond, local. */
+void print_time(FILE *out, uint64_t ns);
+
 #endif

@@ -13,8 +13,8 @@
 #include "ask.h"
 #include "pipeline/topology.h"
 #include "target.h"
+#include "trace_text.h"
 #include "view.h"
-#include "wire/opcode.h"
 
 enum { RECORDS_MAX = 16384, PLACES_MAX = 16, POLL_MS = 5, QPN_MAX = 0xffffff };
 
@@ -140,30 +140,6 @@ static double ns(const struct followed *t, uint64_t cycles)
 	return (double)cycles * 1e9 / (double)t->begun.tsc_hz;
 }
 
-/* "RC RDMA WRITE Only, PSN 5, 64 bytes" */
-static void describe(const struct trace_record *r, char text[96])
-{
-	const char *name = wire_opcode_name(r->opcode);
-
-	switch ((enum trace_kind)r->kind) {
-	case TRACE_REQUEST:
-		snprintf(text, 96, "WQE at %u", (unsigned)r->wqe);
-		break;
-	case TRACE_PACKET:
-		snprintf(text, 96, "%s, PSN %u, %u bytes", name ? name : "?", (unsigned)r->psn,
-			 r->bytes);
-		break;
-	case TRACE_RESPONSE:
-		snprintf(text, 96, "response, %u bytes", r->bytes);
-		break;
-	case TRACE_TIMER:
-		snprintf(text, 96, "timer");
-		break;
-	default:
-		snprintf(text, 96, "?");
-	}
-}
-
 static bool is_known(const struct trace_record *r)
 {
 	return r->module < MODULE_COUNT && r->channel < CHANNEL_COUNT;
@@ -172,14 +148,14 @@ static bool is_known(const struct trace_record *r)
 static void print_lines(const struct followed *t)
 {
 	uint64_t first = t->count ? t->step[0].r.tsc : 0, last = first;
-	char text[96];
+	char text[TRACE_TEXT_BYTES];
 
 	printf("%12s %10s %8s  %-6s %-10s %s\n", "ns", "since", "cycles", "module", "channel",
 	       "what");
 	for (unsigned i = 0; i < t->count; i++) {
 		const struct step *s = &t->step[i];
 
-		describe(&s->r, text);
+		trace_text(&s->r, text);
 		if (!is_known(&s->r))
 			continue;
 		printf("%12.0f %+10.0f %8u  %-6s %-10s %s (%s)\n", ns(t, s->r.tsc - first),
@@ -199,9 +175,9 @@ static json_t *named(const char *what, unsigned process, unsigned thread, const 
 
 static json_t *event_of(const struct followed *t, const struct step *s)
 {
-	char text[96];
+	char text[TRACE_TEXT_BYTES];
 
-	describe(&s->r, text);
+	trace_text(&s->r, text);
 	return json_pack("{s:s, s:s, s:i, s:i, s:f, s:f, s:{s:s, s:i}}", "name", text, "ph", "X",
 			 "pid", s->place / STAGE_COUNT, "tid", s->r.module, "ts",
 			 ns(t, s->r.tsc - t->step[0].r.tsc) / 1000, "dur",

@@ -263,7 +263,7 @@ union body {
 	struct control_list_devices list;
 	struct control_read_attribute read;
 	struct control_runs runs;
-	struct control_capture capture;
+	struct control_capture_channel capture;
 	uint8_t bytes[CONTROL_BYTES_MAX];
 	uint32_t words[CONTROL_BYTES_MAX / 4];
 };
@@ -339,9 +339,11 @@ static void right_body(uint32_t type, union body *b)
 	right_queue_body(type, b);
 	if (type == CONTROL_HELLO || type == CONTROL_LIST_DEVICES || type == CONTROL_OPEN_CM)
 		b->hello.version = CONTROL_VERSION;
-	if (type == CONTROL_CAPTURE)
-		b->capture =
+	if (type == CONTROL_CAPTURE || type == CONTROL_CAPTURE_CHANNEL)
+		b->capture.capture =
 			(struct control_capture){.version = CONTROL_VERSION, .bytes = MEMORY_BYTES};
+	if (type == CONTROL_CAPTURE_CHANNEL)
+		strcpy(b->capture.channel, "hp_ee");
 	if (type == CONTROL_PAUSE || type == CONTROL_STEP || type == CONTROL_RESUME)
 		b->pause = (struct control_pause){.version = CONTROL_VERSION, .steps = 1};
 	if (type == CONTROL_TRACE)

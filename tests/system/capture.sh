@@ -93,6 +93,45 @@ small() { [ "$(stat -c %s "$1")" -lt 1100000 ] && [ "$(packets "$1")" -gt 100 ];
 check 'the last file' test "$(packets "$SCRATCH/turning.pcapng")" -gt 0
 check 'the one before' small "$SCRATCH/turning.pcapng.1"
 
+# Channels: where debug is on, described, with headers and without payload.
+LUA=$BUILD/app/softhca.lua
+check 'channels only where debug is on' refused 'debug is off' "$TOOL" capture right.hp_ee
+"$TOOL" set debug on >/dev/null
+check 'elements as lines' eval \
+	'timeout 20 "$TOOL" capture right.hp_ee -c 9 >"$SCRATCH/elements" && [ "$(grep -cE \
+	" hp_ee hp > ee: QP [0-9]+, RC RDMA WRITE .*, PSN [0-9]+, 4096 bytes$" "$SCRATCH/elements")" = 9 ]'
+check 'only those with a frame that passes a filter' timeout 20 "$TOOL" --hca right capture hp_ee -f 'src host 192.168.77.1' -c 9
+# dissected HCA.CHANNEL FROM TO FIELD...: these are not empty in any of 50 elements, and all is well.
+dissected() {
+	local channel=$1 file=$SCRATCH/$1.pcapng fields=() field
+	timeout 20 "$TOOL" capture "$channel" -c 50 -w "$file" || return 1
+	for field in "${@:4}"; do fields+=(-e "$field"); done
+	tshark -X lua_script:"$LUA" -r "$file" -T fields -E separator=' ' -e _ws.malformed -e softhca.channel \
+		-e softhca.producer -e softhca.consumer "${fields[@]}" 2>/dev/null >"$file.fields"
+	[ "$(wc -l <"$file.fields")" = 50 ] && awk -v channel="${channel#*.}" -v from="$2" -v to="$3" -v n=$# \
+		'$1 != channel || $2 != from || $3 != to || NF != n { print; bad = 1 } END { exit bad }' "$file.fields"
+}
+check 'doorbells' dissected left.dbp_ws dbp ws softhca.qpn softhca.wqe
+check 'requests' dissected left.dp_rtc dp rtc softhca.qpn softhca.wqe softhca.length
+check 'packets before they are built' dissected left.rtc_rpg rtc rpg softhca.wqe softhca.psn infiniband.bth.psn
+check 'packets' dissected left.rpg_txa rpg txa softhca.wqe softhca.psn infiniband.bth.psn ip.src
+check 'received' dissected right.hp_ee hp ee softhca.qpn softhca.psn infiniband.bth.psn ip.src
+check 'responses' dissected right.respg_txa respg txa softhca.qpn softhca.psn infiniband.bth.psn ip.src
+same_psn() { ! awk '$(NF - last) != $(NF - last - 1)' last="$1" "$SCRATCH/$2.pcapng.fields" | grep -q .; }
+check 'description and headers agree' eval 'same_psn 0 left.rtc_rpg && same_psn 1 right.hp_ee && same_psn 1 right.respg_txa'
+long() { tshark -r "$SCRATCH/$1.pcapng" -T fields -e frame.cap_len 2>/dev/null | awk '$1 > 174' | grep -q .; }
+check 'no payload' eval '! long right.hp_ee && ! long left.rpg_txa'
+capture slow right.hp_ee --buffer 64K -w "$SCRATCH/slow.pcapng"
+kill -STOP "$capture"
+sleep 1
+kill -CONT "$capture"
+"$TOOL" set right.debug off >/dev/null
+check 'debug off ends it' wait_for 10 grep -q 'daemon has ended' "$SCRATCH/slow.log"
+wait_for 10 not_running "$capture"
+check 'lost elements are counted' test "$(sed -n 's/.*elements captured, \([0-9]*\) dropped$/\1/p' "$SCRATCH/slow.log")" -gt 0
+check 'in the file, too' test "$(dropped "$SCRATCH/slow.pcapng")" -gt 0
+check 'nobody else has noticed' kill -0 "$traffic"
+
 # More often than may be at once: nothing of the killed is left.
 for round in 1 2 3 4 5 6; do
 	capture "killed$round" left -w "$SCRATCH/killed.pcapng"

@@ -92,7 +92,7 @@ FILE *pcapng_create(const char *path)
 	return file;
 }
 
-int pcapng_begin(FILE *f, const char *name, uint32_t snap)
+int pcapng_begin(FILE *f, const char *name, enum pcapng_link link, uint32_t snap)
 {
 	const struct section_block section = {
 		.type = BLOCK_SECTION,
@@ -105,7 +105,7 @@ int pcapng_begin(FILE *f, const char *name, uint32_t snap)
 	struct interface_block interface = {
 		.type = BLOCK_INTERFACE,
 		.total = sizeof(interface),
-		.link_type = 1, /* Ethernet */
+		.link_type = link,
 		.snap = snap,
 		.name_option = IF_NAME,
 		.name_length = sizeof(interface.name), /* padded with zeros */

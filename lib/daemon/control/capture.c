@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Captures of a port for a program: maps the memory that it brings, has the port copy frames into
- * it, and ends that with the connection. Frames hold the data of all users: for those who may change
- * the daemon. Control thread.
+ * Captures of a port, or of a channel of the pipeline, for a program: maps the memory that it brings,
+ * has the port copy frames, or the channel's consumer describe elements, into it, and ends that with
+ * the connection. Both show what other users do: for those who may change the daemon. Control thread.
  */
 #include <errno.h>
 #include <string.h>
 #include "control_priv.h"
 #include "host-abi/capture_ring.h"
+#include "pipeline/tap.h"
 
 static int map_ring(struct client *client, int fd, uint64_t bytes, const char **why)
 {
@@ -42,47 +43,124 @@ static int check(const struct client *client, const struct control_capture *in)
 	return 0;
 }
 
-int run_capture(struct call *call)
+/* Maps the memory, and begins. `channel`: CHANNEL_COUNT: the port's frames. */
+static int begin(struct call *call, struct device *d, enum channel_id channel,
+		 const struct control_capture *in)
 {
-	const struct control_capture *in = call->body;
-	struct control_capture_reply *out = call->reply;
 	struct client *client = call->client;
-	struct device *d = device_first(client->control);
+	struct hca *hca = d->config.hca;
 	const char *why;
-	int rc = check(client, in);
+	int rc = map_ring(client, call->fds[0], in->bytes, &why);
 
-	if (rc)
-		return rc;
-	if (in->device[0])
-		d = device_named(client->control, in->device);
-	if (!d)
-		return -ENODEV;
-	if (!d->config.ops.capture)
-		return -EOPNOTSUPP;
-	rc = map_ring(client, call->fds[0], in->bytes, &why);
 	if (rc) {
 		CLIENT_LOG(client, WARNING, "cannot capture: its memory is %s", why);
 		return rc;
 	}
-	rc = d->config.ops.capture(d->config.ctx, client->capture.base, in->bytes, in->snap);
+	if (channel == CHANNEL_COUNT)
+		rc = d->config.ops.capture(d->config.ctx, client->capture.base, in->bytes,
+					   in->snap);
+	else
+		rc = tap_begin(hca->engines, hca->config.engines, channel, client->capture.base,
+			       in->bytes, in->snap);
 	if (rc) {
 		unmap_ring(client);
 		return rc;
 	}
 	client->captured = d;
+	client->captured_channel = channel;
+	return 0;
+}
+
+static struct device *device_meant(struct control *c, const char *name)
+{
+	return name[0] ? device_named(c, name) : device_first(c);
+}
+
+int run_capture(struct call *call)
+{
+	const struct control_capture *in = call->body;
+	struct control_capture_reply *out = call->reply;
+	struct client *client = call->client;
+	struct device *d;
+	int rc = check(client, in);
+
+	if (rc)
+		return rc;
+	d = device_meant(client->control, in->device);
+	if (!d)
+		return -ENODEV;
+	if (!d->config.ops.capture)
+		return -EOPNOTSUPP;
+	rc = begin(call, d, CHANNEL_COUNT, in);
+	if (rc)
+		return rc;
 	memcpy(out->device, d->config.name, sizeof(out->device));
 	CLIENT_LOG(client, NOTICE, "user %u captures %s", (unsigned int)client->uid,
 		   d->config.name);
 	return 0;
 }
 
+/* CHANNEL_COUNT: there is none of that name. */
+static enum channel_id channel_named(const char *name)
+{
+	unsigned int i = 0;
+
+	while (i < CHANNEL_COUNT && strcmp(name, channel_infos[i].name) != 0)
+		i++;
+	return i;
+}
+
+int run_capture_channel(struct call *call)
+{
+	const struct control_capture_channel *in = call->body;
+	struct control_capture_reply *out = call->reply;
+	struct client *client = call->client;
+	enum channel_id channel;
+	struct device *d;
+	int rc = check(client, &in->capture);
+
+	if (rc)
+		return rc;
+	if (!memchr(in->channel, 0, sizeof(in->channel)))
+		return -EINVAL;
+	channel = channel_named(in->channel);
+	if (channel == CHANNEL_COUNT)
+		return -EINVAL;
+	d = device_meant(client->control, in->capture.device);
+	if (!d)
+		return -ENODEV;
+	if (!device_may_stop(d))
+		return -EACCES;
+	rc = begin(call, d, channel, &in->capture);
+	if (rc)
+		return rc;
+	memcpy(out->device, d->config.name, sizeof(out->device));
+	CLIENT_LOG(client, NOTICE, "user %u captures %s of %s", (unsigned int)client->uid,
+		   in->channel, d->config.name);
+	return 0;
+}
+
+void captures_debug_changed(struct control *c)
+{
+	for (struct client *client = c->clients; client; client = client->next)
+		if (client->captured && client->captured_channel != CHANNEL_COUNT &&
+		    !device_may_stop(client->captured))
+			client_lost(client);
+}
+
 void capture_leave(struct client *client)
 {
 	struct device *d = client->captured;
+	const void *memory = client->capture.base;
 
 	if (!d)
 		return;
-	d->config.ops.capture_end(d->config.ctx, client->capture.base);
+	if (client->captured_channel == CHANNEL_COUNT) {
+		d->config.ops.capture_end(d->config.ctx, memory);
+	} else {
+		tap_end(d->config.hca->engines, d->config.hca->config.engines, memory);
+		ceu_quiesce(device_first(client->control)->config.ceu);
+	}
 	unmap_ring(client);
 	client->captured = NULL;
 	CLIENT_LOG(client, NOTICE, "captures %s no more", d->config.name);

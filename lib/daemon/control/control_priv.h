@@ -230,7 +230,8 @@ struct client {
 	bool same_ipc, ipc_owner;
 	struct client *next, *prev;
 	struct mapping page;
-	struct device *captured; /* into `capture`; NULL: none */
+	struct device *captured;	  /* into `capture`; NULL: none */
+	enum channel_id captured_channel; /* CHANNEL_COUNT: its port */
 	struct mapping capture;
 	struct traced {
 		struct device *device;
@@ -433,11 +434,15 @@ void multicast_leave_all(struct qp_object *qp);
 
 /* capture.c: ends the client's capture, if it has one. */
 void capture_leave(struct client *client);
+/* Ends captures of channels at HCAs that do not allow them any more. */
+void captures_debug_changed(struct control *c);
 
 /* trace.c: ends the client's trace, if it has one. */
 void trace_leave(struct client *client);
 
-/* pause.c: lets the modules run that stand because of the client. */
+/* pause.c: does the setting debug of that HCA allow to stop modules and to capture channels? */
+bool device_may_stop(const struct device *d);
+/* Lets the modules run that stand because of the client. */
 void pause_leave(struct client *client);
 /* Lets all modules of a device run that is being removed. */
 void pause_end(struct control *c, struct device *d);

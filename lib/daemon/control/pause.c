@@ -78,7 +78,7 @@ static bool is_meant(const struct device *d, const struct control_pause *in)
 	return !in->device[0] || strcmp(in->device, d->config.name) == 0;
 }
 
-static bool may_stop(const struct device *d)
+bool device_may_stop(const struct device *d)
 {
 	return d->config.ops.may_stop && d->config.ops.may_stop(d->config.ctx);
 }
@@ -140,10 +140,10 @@ static void apply(struct control *c)
 	const bool any = any_stands(c);
 
 	FOR_EACH_DEVICE(d, c)
-	tell_engines(d, any && may_stop(d));
+	tell_engines(d, any && device_may_stop(d));
 	ceu_quiesce(device_first(c)->config.ceu);
 	FOR_EACH_DEVICE(d, c)
-	if (!any || !may_stop(d))
+	if (!any || !device_may_stop(d))
 		start_time(d);
 }
 
@@ -199,7 +199,7 @@ int run_pause(struct call *call)
 	{
 		uint32_t ours = in->keep ? modules : modules & ~d->standing;
 
-		if (!is_meant(d, in) || !may_stop(d))
+		if (!is_meant(d, in) || !device_may_stop(d))
 			continue;
 		allowed = true;
 		if (!ours)
@@ -260,11 +260,12 @@ void pause_end(struct control *c, struct device *d)
 
 void control_debug_changed(struct control *c)
 {
+	captures_debug_changed(c);
 	if (!any_stands(c))
 		return;
 	FOR_EACH_DEVICE(d, c)
 	{
-		if (!d->standing || may_stop(d))
+		if (!d->standing || device_may_stop(d))
 			continue;
 		d->standing = 0;
 		LOG(NOTICE, "%s runs again: its setting debug is off", d->config.name);

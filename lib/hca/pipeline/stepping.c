@@ -5,10 +5,10 @@
 #include <rte_cycles.h>
 #include "pipeline/module_run.h"
 #include "pipeline/stepping.h"
+#include "pipeline/tap.h"
 #include "pipeline/trace.h"
-#include "wire/encap.h"
 
-enum { GATE_SLOTS = 2 }; /* a ring has one place less */
+enum { GATE_SLOTS = 2 * BURST }; /* a ring has one place less, and a power of two */
 
 /* ---- the control thread ---- */
 
@@ -37,7 +37,9 @@ void stepping_destroy(struct engine *e)
 
 void stepping_watch(struct engine *e)
 {
-	engine_watch(e, WATCH_STEPPED, e->stepping->standing || e->stepping->trace);
+	const struct stepping *s = e->stepping;
+
+	engine_watch(e, WATCH_STEPPED, s->standing || s->trace || tap_any(s));
 }
 
 void stepping_set(struct engine *e, uint32_t modules)
@@ -84,22 +86,6 @@ static void set_gates(struct engine *e, enum module_id id, bool closed)
 			e->channel[i].in = closed ? e->stepping->gate[i] : e->channel[i].ring;
 }
 
-static struct step_element describe(struct rte_mbuf *m, enum channel_id from)
-{
-	struct step_element element;
-	struct wire_frame f = {0};
-
-	element.qpn = trace_describe(m, from, &element.what);
-	if (element.what.kind == TRACE_RESPONSE) { /* the frame is there, and nobody else's */
-		wire_parse_frame(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, &f);
-		element.what = (struct trace_record){.kind = TRACE_PACKET,
-						     .psn = f.h.psn,
-						     .opcode = f.h.opcode,
-						     .bytes = f.payload_bytes};
-	}
-	return element;
-}
-
 static uint64_t put_in_all(const struct engine *e, enum module_id id)
 {
 	uint64_t n = 0;
@@ -137,14 +123,20 @@ static bool offer(struct engine *e, enum channel_id from, unsigned (*poll)(struc
 {
 	struct rte_ring *ring = e->channel[from].ring, *gate = e->stepping->gate[from];
 	void *m = head_of(ring);
-	struct step_element element = describe(m, from);
+	struct rte_mbuf *offered = m;
+	struct step_element element;
 	unsigned n;
 
+	element.qpn = trace_describe(m, from, &element.what);
+	tap_offer(e, from, &offered, 1);
 	ring_put(gate, &m, 1);
 	n = poll(e);
-	if (ring_take(gate, &m, 1))
+	if (ring_take(gate, &m, 1)) {
+		tap_settle(e, from, 0);
 		return false;
+	}
 	ring_take(ring, &m, 1);
+	tap_settle(e, from, 1);
 	report->elements += n;
 	report->last = element;
 	return true;
@@ -265,5 +257,5 @@ unsigned module_run_watched(struct engine *e, enum module_id id, unsigned (*poll
 	trace = __atomic_load_n(&e->stepping->trace, __ATOMIC_ACQUIRE);
 	if (trace)
 		return trace_run(e, trace, id, poll);
-	return module_run_measured(e, id, poll);
+	return tap_run(e, id, poll);
 }

@@ -4,7 +4,9 @@
 #include <rte_cycles.h>
 #include "pipeline/message.h"
 #include "pipeline/stepping.h"
+#include "pipeline/tap.h"
 #include "pipeline/trace.h"
+#include "wire/encap.h"
 
 enum { CANDIDATES_MAX = 2 * BURST };
 
@@ -42,20 +44,31 @@ struct trace *trace_end(struct engine *e)
 
 /* ---- the lcore ---- */
 
-static struct trace_record of_packet(const struct packet *p)
+static struct trace_record of_headers(const struct wire_headers *h, uint32_t bytes, uint32_t wqe)
 {
 	return (struct trace_record){.kind = TRACE_PACKET,
-				     .psn = p->headers.psn,
-				     .opcode = p->headers.opcode,
-				     .bytes = (uint16_t)p->payload_bytes};
+				     .psn = h->psn,
+				     .opcode = h->opcode,
+				     .bytes = (uint16_t)bytes,
+				     .wqe = wqe};
 }
 
-static struct trace_record of_arrival(const struct arrival *a)
+/* Only its frame knows its headers. */
+static struct trace_record of_response(struct rte_mbuf *m)
 {
-	return (struct trace_record){.kind = TRACE_PACKET,
-				     .psn = a->headers.psn,
-				     .opcode = a->headers.opcode,
-				     .bytes = a->payload_bytes};
+	struct wire_frame f = {0};
+
+	wire_parse_frame(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, &f);
+	return of_headers(&f.h, packet_of(m)->payload_bytes, TRACE_NO_WQE);
+}
+
+static struct trace_record of_request(const struct request *r, enum channel_id in)
+{
+	bool parsed = in == CHANNEL_WP_DP || in == CHANNEL_DP_RTC || in == CHANNEL_RTC_RRC;
+
+	return (struct trace_record){.kind = TRACE_REQUEST,
+				     .wqe = r->wqe_offset,
+				     .message_bytes = parsed ? r->length : 0};
 }
 
 uint32_t trace_describe(struct rte_mbuf *m, enum channel_id in, struct trace_record *r)
@@ -64,24 +77,25 @@ uint32_t trace_describe(struct rte_mbuf *m, enum channel_id in, struct trace_rec
 	case CHANNEL_RTC_RPG:
 	case CHANNEL_RRC_RPG:
 	case CHANNEL_RPG_TXA:
-		*r = of_packet(packet_of(m));
+		*r = of_headers(&packet_of(m)->headers, packet_of(m)->payload_bytes,
+				packet_of(m)->wqe_offset);
 		return packet_of(m)->qpn;
 	case CHANNEL_RESPG_TXA:
-		*r = (struct trace_record){.kind = TRACE_RESPONSE,
-					   .bytes = (uint16_t)packet_of(m)->payload_bytes};
+		*r = of_response(m);
 		return packet_of(m)->qpn;
 	case CHANNEL_HP_RRC:
 	case CHANNEL_HP_EE:
 	case CHANNEL_EE_RESPG:
-		*r = of_arrival(arrival_of(m));
+		*r = of_headers(&arrival_of(m)->headers, arrival_of(m)->payload_bytes,
+				TRACE_NO_WQE);
 		return arrival_of(m)->qpn;
 	case CHANNEL_RTC_TC:
 	case CHANNEL_RRC_TC:
 	case CHANNEL_TC_RRC:
-		*r = (struct trace_record){.kind = TRACE_TIMER};
+		*r = (struct trace_record){.kind = TRACE_TIMER, .wqe = TRACE_NO_WQE};
 		return timer_event_of(m)->qpn;
 	default:
-		*r = (struct trace_record){.kind = TRACE_REQUEST, .wqe = request_of(m)->wqe_offset};
+		*r = of_request(request_of(m), in);
 		return request_of(m)->qpn;
 	}
 }
@@ -170,7 +184,7 @@ unsigned trace_run(struct engine *e, struct trace *t, enum module_id id,
 	for (unsigned i = 0; i < CHANNEL_COUNT; i++)
 		put[i] = ring_put_count(e->channel[i].ring);
 	begin = rte_rdtsc();
-	n = module_run_measured(e, id, poll);
+	n = tap_run(e, id, poll);
 	cycles = rte_rdtsc() - begin;
 	for (unsigned i = 0; i < there; i++)
 		if (ring_taken_to(e->channel[c[i].record.channel].ring, c[i].index + 1))

@@ -148,6 +148,7 @@ static struct rte_mbuf *read_again(struct engine *e, const struct qp *q,
 	p->epoch = q->epoch;
 	p->payload_bytes = carries ? sizeof(rd->swap_add) : 0;
 	p->flags = 0;
+	p->wqe_offset = rd->wqe_offset;
 	memcpy((uint8_t *)m->buf_addr + HEADROOM_BYTES, &rd->swap_add, sizeof(rd->swap_add));
 	p->headers = (struct wire_headers){
 		.opcode = opcode,

@@ -2,6 +2,7 @@
 /* Captures over the control socket: who may, with what memory, and until when. */
 #include "hca_test.h"
 #include "host-abi/capture_ring.h"
+#include "pipeline/stepping.h"
 #include "raw_client.h"
 
 enum { BYTES = 1 << 20 };
@@ -151,4 +152,45 @@ TEST_STATE(capture__may_be_silent, start_impatient, stop_impatient, NULL)
 	close(silent);
 	close(fd);
 	close(memory);
+}
+
+static int capture_channel(int fd, const char *channel)
+{
+	struct control_capture_channel in = {.capture = {CONTROL_VERSION, 0, BYTES, ""}};
+	struct control_capture_reply out;
+	int memory = raw_memfd(BYTES, RAW_SEALS), rc;
+
+	memcpy(in.channel, channel, RTE_MIN(strlen(channel), sizeof(in.channel)));
+	rc = raw_call(fd, CONTROL_CAPTURE_CHANNEL, &in, sizeof(in), &memory, 1, &out, sizeof(out));
+	close(memory);
+	return rc;
+}
+
+static bool is_tapped(void)
+{
+	return __atomic_load_n(&f.hca->engines[0].watched, __ATOMIC_ACQUIRE) & WATCH_STEPPED;
+}
+
+/* Only where debug is on, and as long as the connection. */
+TEST(capture__of_channels)
+{
+	int fd = raw_connect(f.path), other = raw_connect(f.path);
+
+	assert_int_equal(capture_channel(fd, "hp_ee"), -EACCES);
+	__atomic_store_n(&f.may_stop, true, __ATOMIC_RELAXED);
+	assert_int_equal(capture_channel(fd, "hp_eee"), -EINVAL);
+	assert_int_equal(capture_channel(fd, ""), -EINVAL);
+	assert_int_equal(capture_channel(fd, "0123456789abcdef"), -EINVAL);
+	assert_false(is_tapped());
+	assert_int_equal(capture_channel(fd, "hp_ee"), 0);
+	assert_true(is_tapped());
+	assert_false(is_captured());
+	assert_int_equal(capture_channel(fd, "ee_respg"), -EBUSY); /* one on a connection */
+	assert_int_equal(capture_channel(other, "hp_ee"), 0);
+	close(other);
+	assert_true(fixture_wait_clients(&f, 1));
+	assert_true(is_tapped());
+	close(fd);
+	assert_true(fixture_wait_clients(&f, 0));
+	assert_false(is_tapped());
 }

@@ -49,6 +49,7 @@ static inline enum control_time control_when(uint32_t type)
 	case CONTROL_SET:
 	case CONTROL_REMOVE_HCA:
 	case CONTROL_CAPTURE:
+	case CONTROL_CAPTURE_CHANNEL:
 	case CONTROL_PAUSE:
 	case CONTROL_STEP:
 	case CONTROL_RESUME:
@@ -139,6 +140,11 @@ struct control_capture {
 	uint32_t snap;	 /* most bytes of a frame; 0: all */
 	uint64_t bytes;	 /* of the memory, up to CAPTURE_BYTES_MAX */
 	char device[32]; /* "": the first */
+};
+
+struct control_capture_channel {
+	struct control_capture capture;
+	char channel[16]; /* its name in topology.def */
 };
 
 struct control_capture_reply {

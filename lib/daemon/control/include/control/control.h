@@ -43,7 +43,8 @@ struct control_port_ops {
 	int (*capture)(void *ctx, void *memory, uint64_t bytes, uint32_t snap);
 	/* Ends it. Nothing uses the memory any more when it returns. */
 	void (*capture_end)(void *ctx, const void *memory);
-	/* May its modules be paused, as its configuration says now? May be NULL: no. */
+	/* May its modules be paused and its channels captured, as its configuration says now? May be
+	 * NULL: no. */
 	bool (*may_stop)(void *ctx);
 	/* Writes the text of an attribute, as in sysfs, not NUL-terminated. Returns its length;
 	 * -ENOENT: unknown. May be NULL: no attributes. */
@@ -170,7 +171,8 @@ void control_gids_changed(struct control *c, unsigned int device);
 void control_remove_device(struct control *c, unsigned int device);
 
 /* Whether modules of some devices may be paused (control_port_ops.may_stop) may have changed: those that
- * may not run again, and time stands for the others only, if any module still does. */
+ * may not run again, and time stands for the others only, if any module still does; captures of their
+ * channels end. */
 void control_debug_changed(struct control *c);
 
 /* What `softhca clients` shows; the caller's copy. */
@@ -184,7 +186,7 @@ struct control_client_info {
 	uint64_t bytes; /* of its pieces */
 	uint64_t registered_bytes;
 	uint64_t connected_s; /* since when */
-	char captures[32];    /* the HCA whose frames it captures; "": none */
+	char captures[32];    /* the HCA that it captures from; "": none */
 };
 /* Fills up to n, those that connected last first; returns the number of clients. Whoever is asking for
  * the view in which they are to be shown is none of them. */

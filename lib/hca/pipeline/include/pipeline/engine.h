@@ -155,7 +155,7 @@ struct engine {
 
 enum watched_for {
 	WATCH_TIMED = 1,       /* modules are measured: telemetry, control thread */
-	WATCH_STEPPED = 2,     /* some stand: control thread */
+	WATCH_STEPPED = 2,     /* some stand, are traced or captured: control thread */
 	WATCH_TIME_STANDS = 4, /* time does: control thread */
 };
 

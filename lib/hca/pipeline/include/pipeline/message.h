@@ -107,7 +107,9 @@ struct packet {
 	uint8_t flags;	      /* PACKET_* */
 	uint8_t l3_offset, is_ipv6; /* of the frame; ReqPktGen */
 	uint8_t reserved;
-	uint64_t epoch; /* of the QP when it was made: after a reset its number is the same */
+	uint64_t epoch;	     /* of the QP when it was made: after a reset its number is the same */
+	uint32_t wqe_offset; /* of the request that it is part of: for who looks inside. Not of
+				responses */
 	struct wire_headers headers;
 	/* UD only: where to. The template of the QP gives the rest. */
 	uint8_t ud_dmac[6];

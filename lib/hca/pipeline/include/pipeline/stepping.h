@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include "host-abi/trace_record.h"
 #include "pipeline/engine.h"
+#include "pipeline/tap.h"
 
 /* An element that a module took from a channel. */
 struct step_element {
@@ -42,13 +43,14 @@ struct stepping {
 	struct step_report report;
 	struct rte_ring *gate[CHANNEL_COUNT];
 	struct trace *trace; /* atomic: what is followed (trace.h); NULL: nothing; control thread */
+	struct tap tap[TAPS_MAX]; /* captures of channels (tap.h) */
 };
 
 /* Control thread. 0, -ENOMEM; stepping_destroy() is allowed in both cases. */
 int stepping_create(struct engine *e);
 void stepping_destroy(struct engine *e);
 
-/* What is paused or traced of the engine has changed. Control thread. */
+/* What is paused, traced or captured of the engine has changed. Control thread. */
 void stepping_watch(struct engine *e);
 
 /* These modules stand from their next poll on, all others run; stops or starts the engine's time

@@ -33,8 +33,8 @@ int trace_begin(struct engine *e, uint32_t qpn);
  * freed with rte_free(); NULL: there is none. Control thread. */
 struct trace *trace_end(struct engine *e);
 
-/* What lies in that channel: all of *r but when, which module, and the channel. Of a response, only its
- * length. Returns the number of its queue pair. Any lcore, as long as it lies there. */
+/* What lies in that channel: all of *r but when, which module, and the channel. Returns the number of its
+ * queue pair. Any lcore, as long as it lies there. */
 uint32_t trace_describe(struct rte_mbuf *m, enum channel_id in, struct trace_record *r);
 
 /* Polls a module of an engine that is traced. The lcore of its stage. */
