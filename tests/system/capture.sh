@@ -95,7 +95,7 @@ check 'the one before' small "$SCRATCH/turning.pcapng.1"
 
 # Channels: where debug is on, described, with headers and without payload.
 LUA=$BUILD/app/softhca.lua
-check 'channels only where debug is on' refused 'debug is off' "$TOOL" capture right.hp_ee
+check 'channels only where debug is on' refuses 'debug is off' "$TOOL" capture right.hp_ee
 "$TOOL" set debug on >/dev/null
 check 'elements as lines' eval \
 	'timeout 20 "$TOOL" capture right.hp_ee -c 9 >"$SCRATCH/elements" && [ "$(grep -cE \
