@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Programs that connect through librdmacm, as Debian packages them, unmodified: perftest -R, qperf,
-# libfabric, UCX, TCP programs on rsockets; between two HCAs of a daemon, between two daemons.
+# libfabric, UCX; between two HCAs of a daemon, between two daemons.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/verbs/pairs.sh"
 . "$(dirname "$0")/verbs/cm.sh"
 need_command ib_write_bw
-preload=$(echo /usr/lib/*/rsocket/librspreload.so)
 
 port() { TCP_PORT=$((TCP_PORT + 1)); }
 
@@ -38,7 +37,7 @@ with_qperf() {
 	port
 	start server "${inside[@]}" "$TOOL" run --socket "$server_socket" -- qperf -lp $TCP_PORT
 	server=$started
-	wait_for 10 "${inside[@]}" ss -Htln "sport = :$TCP_PORT" >/dev/null
+	wait_for 10 tcp_listens_or_gone $TCP_PORT "$server"
 	for row in rc_lat rc_bw rc_bi_bw rc_rdma_read_lat rc_rdma_read_bw rc_rdma_write_lat \
 		rc_rdma_write_bw rc_rdma_write_poll_lat rc_compare_swap_mr rc_fetch_add_mr \
 		ver_rc_compare_swap ver_rc_fetch_add; do
@@ -53,7 +52,7 @@ fabric() {
 	start server "${inside[@]}" "$TOOL" run --socket "$server_socket" -- timeout $patience \
 		fi_pingpong -p "$1" -e "$2" -c -d "$3" -B $TCP_PORT
 	server=$started
-	sleep 0.5
+	wait_for 20 tcp_listens_or_gone $TCP_PORT "$server"
 	client fi_pingpong -p "$1" -e "$2" -P $TCP_PORT -c "$server_ip"
 	wait_for 10 not_running "$server" || kill "$server" 2>/dev/null
 }
@@ -76,20 +75,12 @@ with_ucx() {
 	unset UCX_TLS UCX_SOCKADDR_TLS_PRIORITY
 }
 
-# Programs that know TCP only.
-with_rsockets() {
-	port
-	serve env LD_PRELOAD="$preload" iperf3 -s -1 -p $TCP_PORT
-	client env LD_PRELOAD="$preload" iperf3 -c "$server_ip" -p $TCP_PORT -t 2
-}
-
 with_all() {
 	addresses
 	with_perftest
 	with_qperf
 	with_libfabric
 	[ ! -x "$SCRATCH/ucp" ] || with_ucx
-	with_rsockets
 	check "$place: nothing is left" wait_for 10 nothing_left
 }
 

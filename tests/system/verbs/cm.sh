@@ -46,11 +46,16 @@ cm_listens() {
 
 listens_or_ended() { cm_listens "$1" || not_running "$1"; }
 
+# Something accepts TCP connections where the programs are, or the process is gone.
+tcp_listens_or_gone() {
+	"${inside[@]}" ss -Htln "sport = :$1" | grep -q . || not_running "$2"
+}
+
 # serve COMMAND...: as the server, until it listens. Leaves its process in $server.
 serve() {
 	start server "${inside[@]}" "$TOOL" run --socket "$server_socket" -- timeout $patience "$@"
 	server=$started
-	wait_for 20 listens_or_ended "$server"
+	wait_for 20 listens_or_ended "$server" || fail "$place: $* listens"
 }
 
 # client COMMAND...: to a server that continues. Checked.
