@@ -9,12 +9,14 @@ ring_config >"$SCRATCH/ring.conf"
 daemon admit -c "$SCRATCH/ring.conf" --set left.admit=fd77::2,192.168.78.0/24
 daemon=$started
 
+listens() { "$TOOL" --socket "$SCRATCH/admit.sock" cm | grep -qw LISTENING; }
+
 # asks FROM TO: a program on the HCA with address FROM connects to a listener at TO.
 asks() {
 	local server status=0
 	start listener "$TOOL" run --socket "$SCRATCH/admit.sock" -- rping -s -a "$2" -C 3
 	server=$started
-	sleep 0.5
+	wait_for 20 listens
 	timeout 5 "$TOOL" run --socket "$SCRATCH/admit.sock" -- rping -c -I "$1" -a "$2" -C 3 \
 		>"$SCRATCH/client.log" 2>&1 || status=$?
 	kill "$server" 2>/dev/null
