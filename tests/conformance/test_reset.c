@@ -4,6 +4,7 @@
  * it somewhere in the HCA, before modules that stand meanwhile, is gone, however often it is reset. The
  * sequence numbers of the lives are the same, so that nothing else tells them apart.
  */
+#include "pipeline/channel.h"
 #include "pipeline/stepping.h"
 #include "rig.h"
 
@@ -179,4 +180,29 @@ TEST_RC(reset__ends_packets_that_came_early)
 	rig_silent(s, 50 * US);
 	rig_untouched(s, 0, BYTES);
 	reborn(s);
+}
+
+/* Packets that came early and have been released, but wait for room behind them. */
+TEST_RC(reset__ends_packets_that_wait_for_room)
+{
+	const struct channel *answers = &s->node[0].hca->engines[0].channel[CHANNEL_EE_RESPG];
+	uint32_t psn = s->params.psn;
+
+	stand(s, 1u << MODULE_RESPG);
+	while (ring_room(answers->ring) > 2) {
+		rig_request(s, 0, WIRE_RC_READ_REQUEST, psn, BYTES, BYTES, 0);
+		sim_run(s, 2 * US);
+	}
+	for (uint32_t ahead = 3; ahead > 0; ahead--) {
+		rig_request(s, 0, WIRE_RC_WRITE_ONLY, psn_add(psn, ahead), 0, BYTES, BYTES);
+		sim_run(s, 2 * US);
+	}
+	assert_int_equal(ring_room(answers->ring), 0);
+	assert_int_equal(rig_epsn(s, 0), psn_add(psn, 2));
+	memset(s->node[0].memory, 0, BYTES);
+	s->params.psn = psn_add(psn, 2); /* of the first that waits */
+	reborn(s);
+	stand(s, 0);
+	rig_silent(s, 50 * US);
+	rig_untouched(s, 0, BYTES);
 }

@@ -52,16 +52,20 @@ void qp_table_destroy(struct qp_table *t)
 	*t = (struct qp_table){0};
 }
 
-void qp_disown(const struct qp_table *t, const struct rte_ring *arrivals)
+void qp_disown(const struct qp_table *t, struct rte_mbuf *m)
+{
+	struct arrival *a = arrival_of(m);
+
+	if (!qp_find(t, a->qpn))
+		a->qpn = 0;
+}
+
+void qp_disown_ring(const struct qp_table *t, const struct rte_ring *arrivals)
 {
 	uint32_t end = ring_put_count(arrivals);
 
-	for (uint32_t i = arrivals->cons.tail; i != end; i++) {
-		struct arrival *a = arrival_of(ring_slots(arrivals)[i & arrivals->mask]);
-
-		if (!qp_find(t, a->qpn))
-			a->qpn = 0;
-	}
+	for (uint32_t i = arrivals->cons.tail; i != end; i++)
+		qp_disown(t, ring_slots(arrivals)[i & arrivals->mask]);
 }
 
 bool qp_table_unlisted(const struct qp_table *t, uint32_t first, uint32_t end)

@@ -166,7 +166,7 @@ void rrc_take_wakes(struct engine *e)
 		i = wake_next(&q->wake[WAKE_RRC]);
 		if (unlikely(qp_closing(q))) {
 			if (!disowned)
-				qp_disown(e->qps, e->channel[CHANNEL_HP_RRC].ring);
+				qp_disown_ring(e->qps, e->channel[CHANNEL_HP_RRC].ring);
 			disowned = true;
 			rrc_release_qp(e, q);
 		} else if (qp_state(q) == QP_ERR) {

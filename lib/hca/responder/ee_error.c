@@ -219,13 +219,9 @@ static void forget_packets(struct engine *e)
 {
 	const struct rte_ring *r = e->channel[CHANNEL_EE_RESPG].ring;
 
-	qp_disown(e->qps, e->channel[CHANNEL_HP_EE].ring);
-	for (unsigned i = 0; i < e->ee->held_count; i++) {
-		struct arrival *held = arrival_of(e->ee->held[i]);
-
-		if (!qp_find(e->qps, held->qpn))
-			held->qpn = 0;
-	}
+	qp_disown_ring(e->qps, e->channel[CHANNEL_HP_EE].ring);
+	for (unsigned i = 0; i < e->ee->held_count; i++)
+		qp_disown(e->qps, e->ee->held[i]);
 	for (uint32_t i = r->cons.tail; i != r->prod.tail; i++) {
 		struct arrival *a = arrival_of(ring_slots(r)[i & r->mask]);
 

@@ -373,10 +373,11 @@ bool qp_table_unlisted(const struct qp_table *t, uint32_t first, uint32_t end);
  * there. Control thread. */
 void qp_answers_release(const struct qp_table *t, const struct qp *q);
 
-/* Packets that have arrived and wait in a ring for QPs that leave become nobody's: the numbers may be
- * used again at once, and nobody would compare the packets with a new path. The stage that takes
- * from the ring. */
-void qp_disown(const struct qp_table *t, const struct rte_ring *arrivals);
+/* Packets that have arrived and wait for QPs that leave become nobody's: the numbers may be used
+ * again at once, and nobody would compare the packets with a new path. One of them, or all in a
+ * ring. The stage that takes them. */
+void qp_disown(const struct qp_table *t, struct rte_mbuf *m);
+void qp_disown_ring(const struct qp_table *t, const struct rte_ring *arrivals);
 
 /* The context of a 24-bit number, or NULL. Any lcore. */
 static inline struct qp *qp_find(const struct qp_table *t, uint32_t qpn)
