@@ -48,6 +48,7 @@ static uint64_t faults_total; /* atomic */
 static uint64_t splits;	      /* atomic: the sum of all ranges' */
 static uint32_t ranges_used, ranges_allowed;
 static struct sigaction previous;
+static uintptr_t lowest; /* where the last piece was mapped */
 
 /* The mapping that contains the address. Async-signal-safe. */
 static struct range *range_of(uintptr_t addr)
@@ -319,6 +320,43 @@ static uint8_t *range_reserve(uint64_t bytes, uint64_t offset, uint64_t align)
 	return at + before;
 }
 
+/* Maps just below the last piece, where there is often room. NULL: there is none, or the address would
+ * be wrong. */
+static uint8_t *map_below(int fd, uint64_t offset, uint64_t bytes, uint64_t align, int protection)
+{
+	uintptr_t at = lowest - bytes;
+	void *got;
+
+	if (lowest <= bytes || (at ^ offset) & (align - 1))
+		return NULL;
+	got = mmap((void *)at, bytes, protection, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE,
+		   fd, (off_t)offset);
+	if (got == (void *)at)
+		return got;
+	if (got != MAP_FAILED) /* before Linux 4.17 */
+		munmap(got, bytes);
+	return NULL;
+}
+
+/* Maps wherever there is room. 0, -errno. */
+static int map_anywhere(int fd, uint64_t offset, uint64_t bytes, uint64_t align, int protection,
+			uint8_t **base, const char **why)
+{
+	int rc;
+
+	*why = "too large for the daemon's addresses";
+	*base = range_reserve(bytes, offset, align);
+	if (!*base)
+		return -ENOMEM;
+	*why = "not to be mapped so";
+	if (mmap(*base, bytes, protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
+		 (off_t)offset) != MAP_FAILED)
+		return 0;
+	rc = -errno;
+	munmap(*base, bytes);
+	return rc;
+}
+
 int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, bool read_only, struct mapping *m,
 		     const char **why)
 {
@@ -326,23 +364,19 @@ int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, bool read_only, st
 	uint64_t page_bytes;
 	uint64_t align = bytes < LARGE_BYTES ? HUGE_BYTES : LARGE_BYTES;
 	uint8_t *base;
-	int rc;
+	int rc = 0;
 
 	*why = piece_wrong(fd, offset, bytes, &page_bytes);
 	if (*why)
 		return -EINVAL;
-	*why = "too large for the daemon's addresses";
-	base = range_reserve(bytes, offset, align > page_bytes ? align : page_bytes);
-	if (!base)
-		return -ENOMEM;
+	align = align > page_bytes ? align : page_bytes;
 	/* Huge pages are not reserved: if there are none, the client loses, as with any page. */
-	*why = "not to be mapped so";
-	if (mmap(base, bytes, protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
-		 (off_t)offset) == MAP_FAILED) {
-		rc = -errno;
-		munmap(base, bytes);
+	base = map_below(fd, offset, bytes, align, protection);
+	if (!base)
+		rc = map_anywhere(fd, offset, bytes, align, protection, &base, why);
+	if (rc)
 		return rc;
-	}
+	lowest = (uintptr_t)base;
 	rc = memory_mapped(base, bytes, page_bytes, protection, m, why);
 	if (!rc)
 		m->reports_residence = reports_residence(fd);

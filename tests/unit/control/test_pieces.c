@@ -83,7 +83,7 @@ TEST_STATE(pieces__several_at_once, start, stop, few)
 {
 	/* The first of them lies behind the file, the second in it. */
 	struct control_pieces in = {
-		.first = {.offset = 64 * PAGE, .bytes = PAGE}, .stride = -PAGE, .count = 16};
+		.first = {.offset = 64 * PAGE, .bytes = PAGE}, .stride = -PAGE, .count = 8};
 	struct control_pieces_reply out;
 	int fd = raw_memfd(64 * PAGE, 0);
 	struct raw r;
@@ -93,10 +93,10 @@ TEST_STATE(pieces__several_at_once, start, stop, few)
 	in.first.offset = 0;
 	in.stride = 4 * PAGE;
 	assert_int_equal(raw_add_pieces(r.fd, fd, &in, &out), 0);
-	assert_int_equal(out.count, 16);
-	for (unsigned int i = 0; i < 16; i++)
+	assert_int_equal(out.count, 8);
+	for (unsigned int i = 0; i < 8; i++)
 		assert_int_equal(reg(&r, out.number[i], 0, PAGE, 0xf), 0);
-	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, out.number[15]), 0);
+	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, out.number[7]), 0);
 	in.first.offset = 56 * PAGE;
 	assert_int_equal(raw_add_pieces(r.fd, fd, &in, &out), 0);
 	assert_int_equal(out.count, 2);
@@ -104,9 +104,10 @@ TEST_STATE(pieces__several_at_once, start, stop, few)
 	assert_int_equal(out.number[2], 0);
 	in.first.offset = 0;
 	assert_int_equal(raw_add_pieces(r.fd, fd, &in, &out), 0);
+	assert_int_equal(raw_add_pieces(r.fd, fd, &in, &out), 0);
 	assert_int_equal(out.count, 1);
 	assert_int_equal(raw_add_pieces(r.fd, fd, &in, &out), -ENOSPC);
-	in.count = 17;
+	in.count = 9;
 	assert_int_equal(raw_add_pieces(r.fd, fd, &in, &out), -EINVAL);
 	in.count = 0;
 	assert_int_equal(raw_add_pieces(r.fd, fd, &in, &out), -EINVAL);

@@ -263,7 +263,7 @@ struct control_piece {
 };
 
 /* Pieces of one file at equal distances: the first, and others that the client expects to need. */
-enum { CONTROL_PIECES_MAX = 16 };
+enum { CONTROL_PIECES_MAX = 8 };
 struct control_pieces {
 	struct control_piece first;
 	uint64_t stride; /* bytes from the offset of one to that of the next */
