@@ -162,6 +162,7 @@ expect 1 'ee is not paused' --socket "$socket" step ee
 expect 0 'respg resumed' --socket "$socket" resume
 expect 0 'nothing was paused' --socket "$socket" resume
 expect 0 'responder_exec' complete --socket "$socket" pause resp
+expect 1 'message 1 was not posted' --socket "$socket" trace 1 --wqe 1 -i 0.05
 expect 2 'trace which queue pair' --socket "$socket" trace x
 expect 1 'no such queue pair' --socket "$socket" trace 77
 expect 0 '0 steps of 0 messages' --socket "$socket" trace 1 -i 0.05

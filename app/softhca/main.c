@@ -93,6 +93,8 @@ static int apply_option(enum option_id id, const char *argument, struct request 
 	case OPTION_messages:
 	case OPTION_frames:
 		return read_count(argument, &r->frames);
+	case OPTION_wqe:
+		return read_count(argument, &r->wqe);
 	case OPTION_filter:
 		r->filter = argument;
 		break;

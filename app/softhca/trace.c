@@ -13,15 +13,11 @@
 #include "ask.h"
 #include "pipeline/topology.h"
 #include "target.h"
+#include "trace_message.h"
 #include "trace_text.h"
 #include "view.h"
 
-enum { RECORDS_MAX = 16384, PLACES_MAX = 16, POLL_MS = 5, QPN_MAX = 0xffffff };
-
-struct step {
-	struct trace_record r;
-	unsigned place, order; /* as it was read */
-};
+enum { RECORDS_MAX = 16384, PLACES_MAX = 16, POLL_MS = 5, COMPLETION_MS = 100, QPN_MAX = 0xffffff };
 
 struct followed {
 	int daemon;
@@ -91,15 +87,21 @@ static unsigned messages(const struct followed *t)
 	return n;
 }
 
-/* For that time, or until the doorbell after so many messages. */
+/* For that time, or until the doorbell after so many messages; if one message is followed, a little
+ * longer, so that it completes. */
 static int collect(struct followed *t, const struct request *r)
 {
 	const struct timespec pause = {.tv_nsec = POLL_MS * 1000000l};
-	unsigned passed_ms = 0;
+	const unsigned wanted = r->wqe ? r->wqe : r->frames;
+	unsigned passed_ms = 0, rest_ms = r->wqe ? COMPLETION_MS : 0;
 	int ret = 0;
 
-	while (!ret && !t->full && passed_ms < r->interval_s * 1000 &&
-	       !(r->frames && messages(t) > r->frames)) {
+	while (!ret && !t->full && passed_ms < r->interval_s * 1000) {
+		if (wanted && messages(t) > wanted) {
+			if (rest_ms < POLL_MS)
+				break;
+			rest_ms -= POLL_MS;
+		}
 		nanosleep(&pause, NULL);
 		passed_ms += POLL_MS;
 		for (unsigned i = 0; i < t->begun.places && i < PLACES_MAX && !ret; i++)
@@ -211,15 +213,42 @@ static int write_file(const struct followed *t, const char *file)
 	return ret ? failed(file, strerror(errno)) : EXIT_CODE_OK;
 }
 
+/* Leaves one message. Exit code. */
+static int show_message(struct followed *t, unsigned n)
+{
+	const struct step *last;
+	uint64_t cycles;
+
+	t->count = trace_message(t->step, t->count, n);
+	if (!t->count) {
+		fprintf(stderr, "softhca: message %u was not %s\n", n,
+			t->full ? "recorded: there were too many steps before it" : "posted");
+		return EXIT_CODE_FAILURE;
+	}
+	last = &t->step[t->count - 1];
+	cycles = last->r.tsc + last->r.cycles - t->step[0].r.tsc;
+	fprintf(stderr, "softhca: message %u: %u steps, %" PRIu64 " cycles, %.0f ns%s\n", n,
+		t->count, cycles, ns(t, cycles),
+		last->r.module == MODULE_RRC ? ", from doorbell to completion" : "");
+	return EXIT_CODE_OK;
+}
+
 static int show(struct followed *t, const struct request *r)
 {
 	json_t *all;
 
 	qsort(t->step, t->count, sizeof(t->step[0]), earlier);
-	if (r->frames)
-		cut(t, r->frames);
-	fprintf(stderr, "softhca: %u steps of %u messages%s\n", t->count, messages(t),
-		t->full ? "; what came later was not recorded" : "");
+	if (r->wqe) {
+		int code = show_message(t, r->wqe);
+
+		if (code)
+			return code;
+	} else {
+		if (r->frames)
+			cut(t, r->frames);
+		fprintf(stderr, "softhca: %u steps of %u messages%s\n", t->count, messages(t),
+			t->full ? "; what came later was not recorded" : "");
+	}
 	if (r->file)
 		return write_file(t, r->file);
 	if (!r->json) {

@@ -27,6 +27,7 @@ struct request {
 	const char *sort;   /* top: key of the queue pairs; NULL: the first */
 	bool probe;	    /* status: measure the distances of the lcores */
 	bool keep;	    /* pause: beyond the end of this process */
+	unsigned wqe;	    /* trace: only that message, from 1; 0: all */
 	/* capture */
 	const char *filter;		 /* NULL: all frames */
 	const char *file;		 /* pcapng; NULL: lines */

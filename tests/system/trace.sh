@@ -50,6 +50,16 @@ right_file() {
 	END
 }
 check 'it is right' right_file "$SCRATCH/trace.json"
+# One message: its WQE, its packet, that one's answer, at both ends and in order; a later one lies behind it.
+message() { "$TOOL" trace "$qpn" --wqe "$1" -i 60 >"$SCRATCH/message$1" 2>"$SCRATCH/message$1.log"; }
+check 'one message is followed' eval 'message 1 && message 3 && grep -q "doorbell to completion" "$SCRATCH/message3.log"'
+life() { awk 'NR > 1 { print ($(NF - 2) == "(left" ? "" : "peer:") $4 }' "$SCRATCH/message$1" | tr '\n' ' '; }
+whole() { life "$1" | grep -qE '^dbp ws wp dp rtc rpg txa peer:hp peer:ee peer:respg peer:txa hp rrc $'; }
+check 'from the doorbell to the completion' eval 'whole 1 && whole 3'
+check 'it is one' eval '[ "$(grep -o "PSN [0-9]*" "$SCRATCH/message3" | sort -u | wc -l)" = 1 ] &&
+	[ "$(grep -o "WQE at [0-9]*" "$SCRATCH/message3" | sort -u | wc -l)" = 1 ]'
+check 'for Perfetto, too' eval '"$TOOL" trace "$qpn" --wqe 2 -i 60 -w "$SCRATCH/one.json" &&
+	[ "$(grep -o "\"ph\":\"X\"" "$SCRATCH/one.json" | wc -l)" = 13 ]'
 check 'the traffic goes on' kill -0 "$traffic"
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	cp "$TOOL" "$SCRATCH/softhca" && chmod 755 "$SCRATCH/softhca"
@@ -67,6 +77,9 @@ wait_for 10 not_running "$held"
 
 # More than there is room for.
 traffic write_bw -s 6000 -D 100
+check 'a message of several packets' message 1
+check 'both arrive' test "$(grep -c ' hp *hp_ee .*(right QP' "$SCRATCH/message1")" = 2
+check 'one that comes too late' refuses 'not recorded' "$TOOL" trace "$qpn" --wqe 100000 -i 20
 check 'a full trace says so' eval '"$TOOL" trace "$qpn" -i 20 2>&1 >/dev/null | grep -q "was not recorded"'
 ends
 pair ring write_bw --verify -s 65537 -n 24
