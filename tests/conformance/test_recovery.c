@@ -208,3 +208,71 @@ TEST_PEER(recovery__after_rnr_not_all_at_once)
 	rig_expect_cqe(s, USER_SEND, 0, 0);
 	assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts), 0);
 }
+
+/* The packets of one message that come within 100 us: from `psn` on, without a gap. Returns how
+ * many. */
+static uint32_t count_again(struct sim *s, uint32_t psn)
+{
+	struct rig_packet p;
+	uint32_t n = 0;
+
+	while (rig_recv(s, &p, 100 * US))
+		assert_int_equal(p.h.psn, psn_add(psn, n++));
+	return n;
+}
+
+/* Loses the first of many packets and acknowledges all of them before they are sent again: the peer
+ * has kept them. */
+static void show_that_all_is_kept(struct sim *s, uint32_t packets)
+{
+	struct rig_packet p;
+
+	peer_post(s, USER_RDMA_WRITE, packets * PEER_MTU);
+	assert_int_equal(take_all(s, PEER_PSN, false), PEER_PSN + packets);
+	peer_nak(s, PEER_PSN, AETH_NAK_SEQUENCE, 0);
+	assert_true(rig_recv(s, &p, MS));
+	peer_ack(s, PEER_PSN + packets - 1, 1);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
+	while (rig_recv(s, &p, 100 * US))
+		;
+}
+
+/* What an acknowledgement proves to be there is not sent again, nor with the next loss. */
+TEST_PEER(recovery__a_peer_that_keeps_gets_only_what_is_missing)
+{
+	enum { PACKETS = 500 };
+	const uint32_t psn = PEER_PSN + PACKETS;
+
+	show_that_all_is_kept(s, PACKETS);
+	peer_post(s, USER_RDMA_WRITE, 30 * PEER_MTU);
+	assert_int_equal(take_all(s, psn, false), psn + 30);
+	peer_nak(s, psn + 5, AETH_NAK_SEQUENCE, 1);
+	assert_int_equal(count_again(s, psn + 5), 1);
+	peer_ack(s, psn + 19, 1); /* the next one is missing, too */
+	assert_int_equal(count_again(s, psn + 20), 1);
+	peer_nak(s, psn + 20, AETH_NAK_SEQUENCE, 1); /* says no more than that */
+	assert_int_equal(count_again(s, psn + 20), 0);
+	peer_ack(s, psn + 29, 2);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 1 * SIM_STRIDE);
+}
+
+/* If the peer asks for one packet after the other, everything goes. */
+TEST_PEER(recovery__a_peer_that_keeps_no_more_gets_everything)
+{
+	enum { PACKETS = 500 };
+	const uint32_t psn = PEER_PSN + PACKETS;
+	uint32_t i = 0, n;
+
+	show_that_all_is_kept(s, PACKETS);
+	peer_post(s, USER_RDMA_WRITE, 30 * PEER_MTU);
+	assert_int_equal(take_all(s, psn, false), psn + 30);
+	do {
+		peer_nak(s, psn + i, AETH_NAK_SEQUENCE, 1);
+		n = count_again(s, psn + i);
+		i++;
+	} while (n == 1 && i < 20);
+	assert_in_range(i, 2, 6);
+	assert_int_equal(n, 30 - (i - 1));
+	peer_ack(s, psn + 29, 2);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 1 * SIM_STRIDE);
+}

@@ -15,6 +15,7 @@
 #include "requester_trans_control.h"
 #include "request_opcodes.h"
 #include "retransmission.h"
+#include "rrc_release.h"
 #include "rrc_timers.h"
 
 static void retransmit_add(struct engine *e, struct qp *q)
@@ -25,6 +26,7 @@ static void retransmit_add(struct engine *e, struct qp *q)
 void retransmit_from(struct engine *e, struct qp *q, uint32_t psn)
 {
 	q->rrc.retransmit_psn = psn;
+	q->rrc.one_missing = q->rrc.after_nak = 0;
 	q->rrc.mark_ns = 0;
 	q->rrc.cursor = (struct mq_cursor){
 		.sw = MQ_NIL,
@@ -67,6 +69,100 @@ void retransmit_lost(struct engine *e, struct qp *q, uint32_t psn)
 {
 	retransmit_cut(q);
 	retransmit_from(e, q, psn);
+}
+
+/*
+ * Toward a peer that keeps what comes behind a gap, only the missing packet has to be sent again,
+ * and new ones may follow it. Nobody announces that: it shows when, after the first NAK of a loss,
+ * an acknowledgement covers packets that were not sent again yet. A peer that did not keep them
+ * after all asks for the very next one.
+ */
+static void resend_one(struct engine *e, struct qp *q, uint32_t psn)
+{
+	retransmit_from(e, q, psn);
+	q->rrc.one_missing = 1;
+	q->rrc.retransmit_end = psn_add(psn, 1);
+}
+
+/* The same, when the peer has not got it: its acknowledgement will show the round trip. */
+static void resend_missing(struct engine *e, struct qp *q, uint32_t psn)
+{
+	resend_one(e, q, psn);
+	q->rrc.mark_psn = psn;
+	q->rrc.mark_ns = engine_now(e);
+}
+
+/* Has the window been halved for this loss? */
+static bool is_known_loss(const struct qp *q, uint32_t psn)
+{
+	return q->rrc.recovering && psn_before(psn, q->rrc.recover_psn);
+}
+
+void retransmit_missing(struct engine *e, struct qp *q, uint32_t psn)
+{
+	bool known = is_known_loss(q, psn);
+
+	if (q->rrc.peer_keeps && q->rrc.retransmit_end == psn)
+		q->rrc.peer_keeps--;
+	if (!q->rrc.peer_keeps || !known)
+		retransmit_cut(q);
+	if (q->rrc.peer_keeps) {
+		resend_missing(e, q, psn);
+	} else {
+		retransmit_from(e, q, psn);
+		q->rrc.after_nak = !known;
+	}
+}
+
+void retransmit_probe(struct engine *e, struct qp *q)
+{
+	uint32_t psn = q->rrc.unacked_psn;
+
+	if (!q->rrc.peer_keeps || q->rrc.probes > 1) {
+		retransmit_lost(e, q, psn);
+		return;
+	}
+	if (!is_known_loss(q, psn))
+		retransmit_cut(q);
+	resend_one(e, q, psn);
+}
+
+/*
+ * The missing packet has been acknowledged, and with it what was kept, but not all that was
+ * outstanding then: the next one is missing, too. Its NAK may be on its way. If nothing was kept,
+ * again and again, nothing is.
+ */
+static void next_missing(struct engine *e, struct qp *q)
+{
+	uint32_t psn = q->rrc.unacked_psn;
+
+	if (rrc_read_in_the_way(e, q, psn)) /* it is answered, as far as anybody knows */
+		return;
+	if (q->rrc.retransmit_end == psn && --q->rrc.peer_keeps == 0) {
+		retransmit_from(e, q, psn);
+		return;
+	}
+	resend_missing(e, q, psn);
+	q->rrc.nak_psn = psn + 1;
+	q->rrc.nak_ns = engine_now(e);
+}
+
+/* Something was acknowledged after a loss. Did the peer have packets that were not sent again yet?
+ * A single one may only have been late. */
+static void learn_peer(struct engine *e, struct qp *q)
+{
+	enum { PROOF = 2, TRUST = 4 };
+	bool again = q->rrc.retransmitting, one = q->rrc.one_missing;
+
+	if ((one || (again && q->rrc.after_nak)) &&
+	    engine_setting(e, loss_recovery) == LOSS_RECOVERY_KEEP &&
+	    psn_diff(q->rrc.unacked_psn, q->rrc.retransmit_psn) >= PROOF)
+		q->rrc.peer_keeps = TRUST;
+	if (again || !one)
+		return;
+	q->rrc.one_missing = 0;
+	if (q->rrc.recovering && q->rrc.peer_keeps)
+		next_missing(e, q);
 }
 
 #define ROUND_TRIP_NS_MAX (UINT32_MAX / 8) /* eight of them fit into 32 bits */
@@ -121,6 +217,7 @@ void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked)
 	measure(e, q);
 	if (likely(!window))
 		return;
+	learn_peer(e, q);
 	window += acked;
 	if (window >> 4 > e->settings.swpb_elements)
 		window = 0;
@@ -258,23 +355,29 @@ static bool handed_over(const struct engine *e, const struct qp *q)
 	return (int32_t)((uint32_t)taken - q->rrc.retransmit_put) >= 0;
 }
 
+/* The PSN at which the walk ends. What is outstanding may grow meanwhile: a turn of the sender that
+ * was in progress may have added packets since the walk began. */
+static uint32_t walk_end(const struct qp *q)
+{
+	return q->rrc.one_missing ? q->rrc.retransmit_end : qp_next_psn(q);
+}
+
 static unsigned retransmit_some(struct engine *e, struct qp *q, unsigned room)
 {
 	struct channel *out = &e->channel[CHANNEL_RRC_RPG];
 	struct rte_mbuf *m[BURST];
-	bool wait;
-	unsigned n;
+	unsigned most = q->rrc.one_missing ? 1 : BURST, n = 0;
+	bool wait = false;
 
 	q->rrc.retransmit_psn = walk_psn(q);
-	n = walk(e, q, m, RTE_MIN(room, (unsigned)BURST), &wait);
+	if (psn_before(q->rrc.retransmit_psn, walk_end(q)))
+		n = walk(e, q, m, RTE_MIN(room, most), &wait);
 	if (n) {
 		channel_put(out, m, n);
 		q->rrc.retransmit_put = (uint32_t)out->put;
 	}
 	count_n(rrc_counters(e), COUNTER_retransmitted_packets, n);
-	/* To the end of what is outstanding: a turn of the sender that was in progress may have
-	 * added packets since the walk began. */
-	if (psn_before(q->rrc.retransmit_psn, qp_next_psn(q)) || !handed_over(e, q)) {
+	if (psn_before(q->rrc.retransmit_psn, walk_end(q)) || !handed_over(e, q)) {
 		if (!wait)
 			retransmit_add(e, q);
 		return n;

@@ -18,6 +18,14 @@ void retransmit_cut(struct qp *q);
 /* Both: a loss has shown, from `psn` on. */
 void retransmit_lost(struct engine *e, struct qp *q, uint32_t psn);
 
+/* The same because of a sequence NAK. If the peer has shown that it keeps what comes behind a gap,
+ * only the missing packet is sent again. */
+void retransmit_missing(struct engine *e, struct qp *q, uint32_t psn);
+
+/* The same because nothing was acknowledged for several round trips: then only the oldest packet,
+ * at first. */
+void retransmit_probe(struct engine *e, struct qp *q);
+
 /* `acked` PSNs were acknowledged: measures the round trip, opens the window. */
 void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked);
 

@@ -13,7 +13,9 @@
 
 /* ---- tries ---- */
 
-enum rrc_state rrc_retry(struct rrc_work *w, uint32_t psn)
+typedef void resend(struct engine *e, struct qp *q, uint32_t psn);
+
+static enum rrc_state retry(struct rrc_work *w, uint32_t psn, resend *again)
 {
 	struct qp *q = w->q;
 
@@ -23,17 +25,22 @@ enum rrc_state rrc_retry(struct rrc_work *w, uint32_t psn)
 	}
 	q->rrc.retry_left--;
 	qp_progress(w->e, q);
-	retransmit_lost(w->e, q, psn);
+	again(w->e, q, psn);
 	return RRC_IDLE;
+}
+
+enum rrc_state rrc_retry(struct rrc_work *w, uint32_t psn)
+{
+	return retry(w, psn, retransmit_lost);
 }
 
 /* The same because of a NAK. A NAK in answer to a probe takes no try: if nothing progresses, the
  * transport timer, which probes do not restart, takes them. */
-static enum rrc_state retry_nak(struct rrc_work *w, uint32_t psn)
+static enum rrc_state retry_nak(struct rrc_work *w, uint32_t psn, resend *again)
 {
 	if (likely(!w->q->rrc.probes))
-		return rrc_retry(w, psn);
-	retransmit_lost(w->e, w->q, psn);
+		return retry(w, psn, again);
+	again(w->e, w->q, psn);
 	return RRC_IDLE;
 }
 
@@ -64,7 +71,7 @@ enum rrc_state rrc_step_implied_nak(struct rrc_work *w)
 		return RRC_IDLE;
 	q->rrc.gap_psn = psn + 1;
 	q->rrc.nak_ns = engine_now(w->e);
-	return retry_nak(w, psn);
+	return retry_nak(w, psn, retransmit_lost);
 }
 
 /* ---- acknowledgements ---- */
@@ -185,5 +192,5 @@ enum rrc_state rrc_step_nak_retrans(struct rrc_work *w)
 		return RRC_IDLE;
 	q->rrc.nak_psn = psn + 1;
 	q->rrc.nak_ns = engine_now(w->e);
-	return retry_nak(w, psn);
+	return retry_nak(w, psn, retransmit_missing);
 }

@@ -54,7 +54,7 @@ enum rrc_state rrc_step_probe(struct rrc_work *w)
 	if (q->rrc.probes < PROBES_MAX)
 		__atomic_store_n(&q->rrc.probes, q->rrc.probes + 1, __ATOMIC_RELAXED);
 	q->rrc.nak_psn = q->rrc.gap_psn = 0;
-	retransmit_lost(w->e, q, q->rrc.unacked_psn);
+	retransmit_probe(w->e, q);
 	return RRC_IDLE;
 }
 

@@ -184,6 +184,8 @@ void ee_fill_gap(struct ee_work *w)
 	struct qp *qp = w->qp;
 	struct early *early = w->ee->early;
 
+	bool asked = qp->ee.gap & EE_GAP_SEQUENCE;
+
 	end_wait(w->e, qp);
 	if (!qp->ee.gap)
 		return;
@@ -192,7 +194,10 @@ void ee_fill_gap(struct ee_work *w)
 	} else if (early_has(early, qp, qp->ee.expected_psn)) {
 		w->then = EE_EARLY;
 		w->ee->filled = qp;
+		return;
 	}
+	if (asked && w->respond == RESPONSE_NONE)
+		w->respond = RESPONSE_ACK;
 }
 
 unsigned ee_take_early(struct execution_engine *ee, struct qp *qp, struct rte_mbuf **run,
@@ -209,6 +214,8 @@ unsigned ee_take_early(struct execution_engine *ee, struct qp *qp, struct rte_mb
 			break;
 		psn = psn_add(psn, 1);
 	}
+	if (n)
+		arrival_of(run[n - 1])->headers.ackreq = 1;
 	return n;
 }
 

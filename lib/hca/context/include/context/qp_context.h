@@ -226,7 +226,11 @@ struct qp {
 		uint8_t proven;		/* atomic: the peer has answered since the last timeout */
 		uint8_t retransmitting; /* atomic: go-back-N in progress, nothing new may be sent */
 		uint8_t flushed;	/* a request failed: no later one succeeds */
+		uint8_t peer_keeps;	/* the peer keeps what comes behind a gap */
+		uint8_t one_missing;	/* only the packet before retransmit_end is sent again */
+		uint8_t after_nak;	/* go-back-N because of the first NAK of a loss */
 		uint32_t retransmit_psn; /* go-back-N: next to retransmit */
+		uint32_t retransmit_end; /* of the last one_missing */
 		uint32_t retransmit_put; /* RRC_RPG's count of puts then */
 		struct mq_cursor cursor; /* its position */
 		uint32_t recover_psn;	 /* NPSN at the last loss */
