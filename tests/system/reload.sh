@@ -111,15 +111,18 @@ listens() { cm_ | grep -q 'LISTEN.*\[fd77::1\]:7175'; }
 wait_for 10 listens
 start guest "$TOOL" --socket "$SCRATCH/ring.sock" run rping -c -a fd77::1 -p 7175
 guest=$started
-start stays "$PERF" write_bw --verify -D 4 -s 20000 -x 2 --socket "$SCRATCH/ring.sock" --pair left,right
-stays=$started
 start goes "$PERF" write_bw -D 60 -s 20000 --socket "$SCRATCH/ring.sock" --pair left,right
 goes=$started
-all_send() {
+# they_send N: so many queue pairs of left: both of rping, one of each of the others.
+they_send() {
 	[ "$("$TOOL" --socket "$SCRATCH/ring.sock" --json qp --hca left |
-		grep -o '"service":"RC","state":"RTS"[^}]*"sent":[1-9]' | wc -l)" = 3 ]
+		grep -o '"service":"RC","state":"RTS"[^}]*"sent":[1-9]' | wc -l)" = "$1" ]
 }
-check 'all have something to lose' wait_for 10 all_send
+wait_for 30 they_send 3
+# The last to begin, as it ends by itself: it still sends when the address changes.
+start stays "$PERF" write_bw --verify -D 4 -s 20000 -x 2 --socket "$SCRATCH/ring.sock" --pair left,right
+stays=$started
+check 'all have something to lose' wait_for 10 they_send 4
 check 'other addresses' set_ left.address '192.168.77.3/24, fd77::1/64'
 check 'the neighbours are told of the new one' [ "$(counted announced)" = 1 ]
 check 'programs are told' wait_for 10 grep -q 'GID_CHANGE (18), port 1' "$SCRATCH/watch.log"
