@@ -24,12 +24,15 @@ hosts_laid=no
 
 # Ends what start() began and removes what hosts() laid, the scratch folder last. Runs at exit.
 clean_up() {
-	local pid
+	local pid host
 	for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null; done
 	for pid in "${pids[@]}"; do wait_for 5 not_running "$pid" || kill -KILL "$pid" 2>/dev/null; done
 	if [ "$hosts_laid" = yes ]; then
-		ip netns del "$HOST_A" 2>/dev/null
-		ip netns del "$HOST_B" 2>/dev/null
+		for host in "$HOST_A" "$HOST_B"; do
+			# What others have started there, a job launcher for example.
+			for pid in $(ip netns pids "$host" 2>/dev/null); do kill -KILL "$pid" 2>/dev/null; done
+			ip netns del "$host" 2>/dev/null
+		done
 	fi
 	rm -rf "$SCRATCH"
 }
