@@ -539,6 +539,7 @@ static void sensible_step(struct channel *c, const struct ucm_id *own)
 		return;
 	case UCM_ADDR_QUERY:
 	case UCM_LISTENING:
+	case UCM_REMOVED:
 	case UCM_GONE:
 		return;
 	}
