@@ -115,9 +115,11 @@ int pcapng_begin(FILE *f, const char *name, enum pcapng_link link, uint32_t snap
 		.end_option = OPTION_END,
 		.total_again = sizeof(interface),
 	};
+	size_t length = strlen(name);
 	int error;
 
-	memcpy(interface.name, name, strnlen(name, sizeof(interface.name) - 1));
+	memcpy(interface.name, name,
+	       length < sizeof(interface.name) ? length : sizeof(interface.name) - 1);
 	error = put(f, &section, sizeof(section));
 	if (!error)
 		error = put(f, &interface, sizeof(interface));
