@@ -100,7 +100,7 @@ $(FUZZED)/build.ninja $(FUZZED)-memory/build.ninja:
 
 model: deps
 	./tests/model/check tables
-	./tests/model/check spin -DMESSAGES=6 -DREPEATS=2
+	./tests/model/check spin -DLOSSES=2
 
 SANITISE_address := address,undefined
 SANITISE_thread := thread

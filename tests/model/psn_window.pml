@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The PSN window of a reliable connection: a requester, a responder, and a wire that loses and
- * repeats. SENDs of one packet each; credits, RNR, go-back-N. All interleavings are looked at:
- * messages arrive once, in order, and both ends come to rest with everything delivered.
+ * The PSN window of a reliable connection: a requester, a responder that keeps a packet that came
+ * early, and a wire that loses and repeats. SENDs of one packet each; credits, RNR, go-back-N. All
+ * interleavings are looked at: messages arrive once, in order, and both ends come to rest with
+ * everything delivered.
  *
  * EDGE(machine, from, to) names the transition of the code's table that a step stands for;
  * OUTSIDE(machine, from, to) one that the model leaves out, OUTSIDE_STATE(machine, state) all from
@@ -22,7 +23,7 @@
 #define MESSAGES 5 /* more than PSNS: all that wraps does */
 #endif
 #ifndef LOSSES
-#define LOSSES 2
+#define LOSSES 1
 #endif
 #ifndef REPEATS
 #define REPEATS 1
@@ -122,12 +123,15 @@ idle:
 		put_request(npsn, next);
 		npsn = NEXT(npsn); next++; ssn = NEXT(ssn)
 	   }
-	/* Go-back-N, packet by packet. */
+	/* Go-back-N, packet by packet; or the first one alone, to a peer that keeps what comes early. */
 	:: atomic {
 		retransmitting && !rnr_waiting && nfull(requests) ->
 		put_request(resend, first + AHEAD(resend, upsn));
 		resend = NEXT(resend);
-		retransmitting = (resend != npsn)
+		if
+		:: retransmitting = (resend != npsn)
+		:: resend == NEXT(upsn) -> retransmitting = false
+		fi
 	   }
 	:: atomic {
 		responses ? kind, psn, msn, credits ->
@@ -236,15 +240,18 @@ proctype acknowledger()
 
 proctype responder()
 {
-	bool nak_sent;
-	byte psn, message;
+	bool nak_sent, kept; /* kept: one packet that came early */
+	byte psn, message, kept_psn, kept_message;
 
 idle:
 	do
 	:: over -> break
 	:: atomic {
-		nfull(responses) && nempty(requests) ->
-		requests ? psn, message;
+		nfull(responses) && (nempty(requests) || kept && kept_psn == epsn) ->
+		if
+		:: kept && kept_psn == epsn -> psn = kept_psn; message = kept_message; kept = false
+		:: else -> requests ? psn, message
+		fi;
 		EDGE(EE, FETCH_CXT, CHECK_PSN)
 		if
 		:: psn == epsn && posted > 0 ->
@@ -272,6 +279,15 @@ idle:
 			ack_pending = true;
 			EDGE(EE, DUPLICATE, GEN_RESP)
 			EDGE(EE, GEN_RESP, IDLE)
+		:: psn != epsn && !BEFORE(psn, epsn) && !kept ->
+			EDGE(EE, CHECK_PSN, IDLE)
+			kept = true; kept_psn = psn; kept_message = message;
+			if
+			:: !nak_sent ->
+				nak_sent = true; ack_pending = false;
+				put_response(NAK, epsn, msn_done, 0)
+			:: else
+			fi
 		:: psn != epsn && !BEFORE(psn, epsn) && !nak_sent ->
 			EDGE(EE, CHECK_PSN, ASYNC_ERROR)
 			nak_sent = true; ack_pending = false;
@@ -282,6 +298,7 @@ idle:
 			EDGE(EE, DROP, IDLE)
 		fi
 	   }
+	:: atomic { losses > 0 && kept -> losses--; kept = false } /* too old, or buffers are short */
 	od
 	assert(delivered == MESSAGES)
 }

@@ -81,6 +81,12 @@ static bool from_peer(const struct qp *q, const struct wire_frame *f)
 	return memcmp(f->src_ip, p->peer_ip + 12, 4) == 0; /* v4-mapped */
 }
 
+/* A queue pair that does not receive may have no peer yet. */
+static __rte_noinline enum counter judge_stranger(const struct qp *q)
+{
+	return qp_receives(qp_state(q)) ? COUNTER_drop_rx_address : COUNTER_drop_qp_state;
+}
+
 /* The checks against the queue pair. COUNTER_COUNT: it passes. */
 static enum counter judge(const struct engine *e, const struct qp *q, const struct wire_frame *f)
 {
@@ -92,7 +98,7 @@ static enum counter judge(const struct engine *e, const struct qp *q, const stru
 		return COUNTER_drop_rx_pkey;
 	if (q->service == SERVICE_UD)
 		return likely(sender_admitted(e, f)) ? COUNTER_COUNT : COUNTER_drop_rx_peer;
-	return likely(from_peer(q, f)) ? COUNTER_COUNT : COUNTER_drop_rx_address;
+	return likely(from_peer(q, f)) ? COUNTER_COUNT : judge_stranger(q);
 }
 
 static bool admitted(struct engine *e, struct qp *q, const struct wire_frame *f)
