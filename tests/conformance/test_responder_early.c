@@ -346,3 +346,15 @@ TEST_RC(early__no_nak_waits_beyond_a_reset)
 	write_at(s, PSN + 1, AT, 8);
 	rig_expect_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
 }
+
+/* The missing packet finds no receive: the RNR NAK is the only one of its PSN. */
+TEST_RC(c9_114__no_sequence_nak_follows_an_rnr_nak)
+{
+	come_late(s, PSN, 20 * US, true);
+	come_late(s, PSN + 2, 20 * US, true);
+	write_at(s, PSN + 5, AT, 8);
+	rig_silent(s, 5 * US);
+	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN + 4, 0, 0, 64);
+	rig_expect_ack(s, PSN + 4, aeth_rnr(1), 4);
+	rig_silent(s, 2 * MS);
+}

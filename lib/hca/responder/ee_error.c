@@ -118,7 +118,8 @@ static void refuse_rc(struct ee_work *w)
 
 	if (w->outcome == OUTCOME_RNR) {
 		/* The rest of the message in flight must not draw a NAK that would cut short the
-		 * wait. */
+		 * wait, nor must what came before it. */
+		ee_wait_no_more(w->e, w->qp);
 		w->qp->ee.gap |= EE_GAP_RNR;
 		syndrome = aeth_rnr(w->qp->min_rnr_timer);
 	}

@@ -80,7 +80,7 @@ static bool nak_gap(struct engine *e, struct qp *qp)
 	return true;
 }
 
-static void wait_no_more(struct engine *e, struct qp *qp)
+void ee_wait_no_more(struct engine *e, struct qp *qp)
 {
 	qp->ee.gap &= ~EE_GAP_LATE;
 	qp_list_remove(&e->ee->late, qp);
@@ -103,7 +103,7 @@ static void consider_nak(struct engine *e, struct qp *qp)
 		}
 	}
 	if (is_due(e, qp) && nak_gap(e, qp))
-		wait_no_more(e, qp);
+		ee_wait_no_more(e, qp);
 }
 
 unsigned ee_late_gaps(struct engine *e)
@@ -160,7 +160,7 @@ enum ee_state ee_behind_gap(struct ee_work *w)
 	count(w->c, COUNTER_drop_out_of_sequence);
 	if (silent)
 		return EE_DROP;
-	wait_no_more(w->e, qp);
+	ee_wait_no_more(w->e, qp);
 	qp->ee.gap |= EE_GAP_SEQUENCE;
 	return fail(w, OUTCOME_SEQUENCE);
 }
@@ -172,7 +172,7 @@ static void end_wait(struct engine *e, struct qp *qp)
 
 	if (qp->ee.gap & EE_GAP_LATE) {
 		be_patient(qp, late);
-		wait_no_more(e, qp);
+		ee_wait_no_more(e, qp);
 	} else if (qp->ee_gap.sample_psn == psn_sub(qp->ee.expected_psn, 1) + 1) {
 		qp->ee_gap.sample_late = late;
 	}
@@ -222,7 +222,7 @@ unsigned ee_take_early(struct execution_engine *ee, struct qp *qp, struct rte_mb
 void ee_close_gap(struct engine *e, struct qp *qp)
 {
 	early_drop(e->ee->early, qp);
-	wait_no_more(e, qp);
+	ee_wait_no_more(e, qp);
 	qp->ee.gap = 0;
 }
 

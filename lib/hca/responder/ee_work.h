@@ -183,6 +183,8 @@ unsigned ee_take_early(struct execution_engine *ee, struct qp *qp, struct rte_mb
 		       unsigned room);
 /* A packet has come that had come before. */
 void ee_came_twice(struct qp *qp, uint32_t psn);
+/* The NAK of the gap does not wait any more. */
+void ee_wait_no_more(struct engine *e, struct qp *qp);
 /* ee_error.c: */
 enum ee_state step_duplicate(struct ee_work *w);
 enum ee_state step_async_error(struct ee_work *w);
