@@ -12,6 +12,8 @@
 #include "pools.h"
 #include "wire/encap.h"
 
+enum { RELEASE_WAITS_MAX = 10000 }; /* quiescent states of all lcores */
+
 uint8_t device_mtu_code(uint16_t bytes)
 {
 	uint8_t code = 0;
@@ -160,6 +162,19 @@ void device_destroy(struct device *v)
 	*v = (struct device){.kick_fd = -1};
 }
 
+/* Lets every module release what it holds of the queue pairs: it belongs to the daemon's pools. */
+static void release_queue_pairs(struct device *v)
+{
+	for (unsigned i = 0; ceu_tidy(v->ceu); i++) {
+		if (i == RELEASE_WAITS_MAX) {
+			LOG(ERR, "hca %s: %u queue pairs keep their packets", v->section->name,
+			    (unsigned)ceu_leaving(v->ceu));
+			return;
+		}
+		ceu_quiesce(v->ceu);
+	}
+}
+
 /* What one HCA has sent another is dropped while neither is polled: such packets refer to the sender's
  * memory, or share buffers with its retransmission. */
 static void cut_off(struct device *v, struct device *others, unsigned count)
@@ -181,6 +196,7 @@ static void cut_off(struct device *v, struct device *others, unsigned count)
 
 void device_remove(struct device *v, struct device *others, unsigned count)
 {
+	release_queue_pairs(v);
 	lcores_pause(v->lcores);
 	cut_off(v, others, count);
 	lcores_resume(v->lcores);

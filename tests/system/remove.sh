@@ -97,6 +97,28 @@ if [ "$(id -u)" -eq 0 ]; then
 	check 'the attempt is logged' says 'user 65533 may not remove HCAs'
 fi
 
+# Its packets are those of all HCAs. Its lcores sleep long: whatever waits for them has to wake them.
+{ ring_config 'debug = on'; other_config; } >"$SCRATCH/full.conf"
+daemon full -c "$SCRATCH/full.conf" --set daemon.idle_sleep_us=100000
+full=$started
+full() { "$TOOL" --socket "$SCRATCH/full.sock" "$@"; }
+# Free elements of the pools, with those that the last HCA keeps in stock.
+buffers() {
+	{ full --json status && full --json held --hca other; } |
+		grep -oE '"(free|stock)":[0-9]+' | awk -F: '{ sum += $2 } END { print sum }'
+}
+all_buffers=$(buffers)
+have_come_back() { [ "$(buffers)" -eq "$all_buffers" ]; }
+are_used() { [ "$(buffers)" -lt $((all_buffers - 200)) ]; }
+start sends "$PERF" write_bw -D 60 -s 65536 --socket "$SCRATCH/full.sock" --pair left,right
+check 'packets are kept until they are acknowledged' wait_for 10 are_used
+full pause ee --keep >/dev/null
+full remove right >/dev/null
+full remove left >/dev/null
+full resume >/dev/null
+check 'no packet goes with an HCA' eval 'wait_for 5 have_come_back || { echo "$(buffers) of $all_buffers"; false; }'
+check 'its daemon ends cleanly' stop "$full"
+
 kill -HUP "$daemon"
 check 'a file that still has it needs a restart' says 'reload: hca right was added: needs a restart'
 {
