@@ -82,7 +82,7 @@ json_t *connection_ask(struct connection *c, const char *name, const char *param
 
 	if (c->fd < 0)
 		return NULL; /* that has been printed */
-	ret = receive(c, name, which);
+	ret = c->error = receive(c, name, which);
 	snprintf(key, sizeof(key), "/softhca/%s", name);
 	if (ret == -ENOTCONN)
 		fputs("softhca: the daemon has gone\n", stderr);

@@ -2,12 +2,14 @@
 #ifndef CONNECTION_H
 #define CONNECTION_H
 /* A connection to a daemon's control socket: one view, one JSON answer. */
+#include <errno.h>
 #include <stdbool.h>
 #include <jansson.h>
 #include "host-abi/control.h"
 
 struct connection {
 	int fd;					 /* -1: none, or there was no answer */
+	int error;				 /* why the last question had none; 0 or -errno */
 	char answer[CONTROL_TEXT_BYTES_MAX + 1]; /* the last one, as received, NUL-terminated */
 };
 
@@ -20,6 +22,12 @@ void connection_close(struct connection *c);
  * json_decref(), or NULL after printing the reason to stderr.
  */
 json_t *connection_ask(struct connection *c, const char *name, const char *parameters);
+
+/* Had the last question no answer because there is no HCA of that name (any more)? */
+static inline bool hca_has_gone(const struct connection *c)
+{
+	return c->error == -ENODEV;
+}
 
 /* The same of a view that shows a list in pages: `before` and the number where a page begins, from
  * 0, are its parameters. The pages' lists, dictionaries, are joined. */

@@ -81,10 +81,11 @@ static json_t *hca_of(struct connection *c, const char *hca, json_t *port)
 	return to;
 }
 
-/* Of the wanted HCA, or of each. False after printing why not. */
+/* Of the wanted HCA, or of each that is not removed meanwhile. False after printing why not. */
 static bool put_hcas(struct connection *c, const struct request *r, json_t *to, json_t *ports)
 {
-	json_t *hcas = json_object(), *port, *one = NULL;
+	json_t *hcas = json_object(), *port, *one;
+	bool found = !r->hca;
 	const char *hca;
 
 	json_object_set_new(to, "hcas", hcas);
@@ -93,13 +94,14 @@ static bool put_hcas(struct connection *c, const struct request *r, json_t *to, 
 		if (r->hca && strcmp(r->hca, hca) != 0)
 			continue;
 		one = hca_of(c, hca, port);
-		if (!one)
+		if (!one && !hca_has_gone(c))
 			return false;
-		json_object_set_new(hcas, hca, one);
+		if (one)
+			found = json_object_set_new(hcas, hca, one) == 0;
 	}
-	if (!one)
+	if (!found)
 		fprintf(stderr, "softhca: there is no HCA %s\n", r->hca);
-	return one;
+	return found;
 }
 
 static bool put_clients(struct connection *c, json_t *to)

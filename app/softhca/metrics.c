@@ -16,6 +16,15 @@ struct scrape {
 
 /* ---- the questions ---- */
 
+/* One that was removed since `status` was asked has nothing more to show. */
+static bool ask_hca(struct connection *c, struct scrape *s, const char *hca)
+{
+	return (connection_ask_into(c, s->counters, "counters", hca) &&
+		connection_ask_into(c, s->held, "held", hca) &&
+		engines_ask_into(c, s->fifos, "fifos", hca)) ||
+	       hca_has_gone(c);
+}
+
 static bool ask_all(struct connection *c, struct scrape *s)
 {
 	const char *hca;
@@ -30,9 +39,7 @@ static bool ask_all(struct connection *c, struct scrape *s)
 	ok = s->limits != NULL;
 	json_object_foreach(json_object_get(s->status, "ports"), hca, port)
 	{
-		ok = ok && connection_ask_into(c, s->counters, "counters", hca) &&
-		     connection_ask_into(c, s->held, "held", hca) &&
-		     engines_ask_into(c, s->fifos, "fifos", hca);
+		ok = ok && ask_hca(c, s, hca);
 	}
 	/* last: a connection manager that is too busy to answer leaves the rest */
 	s->cm = ok ? connection_ask(c, "cm", NULL) : NULL;

@@ -96,7 +96,7 @@ static json_t *ask_runtime(struct connection *c, const struct http_get *get)
 	json_object_foreach(json_object_get(status, "ports"), hca, port)
 	{
 		if (!wanted || strcmp(wanted, hca) == 0)
-			ok = ok && engines_ask_into(c, to, "runtime", hca);
+			ok = ok && (engines_ask_into(c, to, "runtime", hca) || hca_has_gone(c));
 	}
 	json_decref(status);
 	if (ok)
