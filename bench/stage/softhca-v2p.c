@@ -6,7 +6,10 @@
  * burst), and with misses that wait in their channel's place for the next poll; beside them one
  * access to DRAM, measured in the same run. And what the commands cost that
  * register 1 GiB in pages of 2 MiB. Without hugepages, devices, daemon.
+ * Exits with 1 if anything takes longer than wanted; not if a time was given, as tests do: they see
+ * that it runs, on whatever machine.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <rte_common.h>
@@ -18,6 +21,7 @@
 enum { PD = 7, REGION = 4096, AHEAD = 8, BATCH = 4096, KEYS = 1 << 20, LOG_CHASE = 22 };
 
 static double budget_s = 0.3;
+static bool judged = true;
 static struct counters counters;
 static uint32_t keys[KEYS + AHEAD];
 
@@ -216,7 +220,7 @@ static int translations(const char *what, uint32_t regions, uint32_t lines, doub
 	if (lines < regions)
 		misses(&v);
 	v2p_destroy(&v);
-	return most > 0 && alone > most;
+	return judged && most > 0 && alone > most;
 }
 
 static int registration(void)
@@ -266,7 +270,7 @@ static int registration(void)
 	completion_destroy(&completion);
 	qp_table_destroy(&qps);
 	v2p_destroy(&v);
-	return ns(least, 1000) > 1000;
+	return judged && ns(least, 1000) > 1000;
 }
 
 int main(int argc, char **argv)
@@ -282,16 +286,21 @@ int main(int argc, char **argv)
 		       "--log-level=lib.*:4",
 		       NULL};
 	double dram;
+	int missed;
 
-	if (argc > 1)
+	if (argc > 1) {
 		budget_s = atof(argv[1]) / 1000;
+		judged = false;
+	}
 	if (rte_eal_init(9, eal) < 0)
 		return 1;
 	dram = dram_ns();
 	printf("%-34s %6.1f ns\n", "one access to DRAM", dram);
-	return translations("2^15 regions, all cached", 1 << 15, 1 << 15, dram, 25) ||
-	       translations("2^20 regions, all cached", 1 << 20, 1 << 20, dram, 60) ||
-	       translations("2^15 regions, default cache", 1 << 15, V2P_MPT_CACHE_LINES, dram, 0) ||
-	       translations("2^20 regions, default cache", 1 << 20, V2P_MPT_CACHE_LINES, dram, 0) ||
-	       registration();
+	missed = translations("2^15 regions, all cached", 1 << 15, 1 << 15, dram, 25);
+	missed |= translations("2^20 regions, all cached", 1 << 20, 1 << 20, dram, 60);
+	missed |=
+		translations("2^15 regions, default cache", 1 << 15, V2P_MPT_CACHE_LINES, dram, 0);
+	missed |=
+		translations("2^20 regions, default cache", 1 << 20, V2P_MPT_CACHE_LINES, dram, 0);
+	return missed | registration();
 }
