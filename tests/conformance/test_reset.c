@@ -30,6 +30,14 @@ static uint32_t post_write(struct sim *s)
 	return sim_post(s, 0, 0, &wr);
 }
 
+/* Into memory of its own. */
+static void post_read(struct sim *s, unsigned qp)
+{
+	struct sim_wr wr = {.opcode = USER_RDMA_READ, .sge = {{qp * BYTES, BYTES, 0}}, .sges = 1};
+
+	sim_post(s, 0, qp, &wr);
+}
+
 /* The queue pair works, from its first sequence numbers on. */
 static void works(struct sim *s)
 {
@@ -205,4 +213,47 @@ TEST_RC(reset__ends_packets_that_wait_for_room)
 	stand(s, 0);
 	rig_silent(s, 50 * US);
 	rig_untouched(s, 0, BYTES);
+}
+
+/* Two READs, of queue pairs 1 and 0, whose responses wait, since another lcore holds their key. */
+static void read_with_key_held(struct sim *s, struct tpt_hold *hold)
+{
+	struct v2p *v = &s->node[0].hca->v2p;
+	uint32_t psn = s->params.psn;
+
+	stand(s, 1u << MODULE_RRC);
+	for (unsigned qp = 2; qp-- > 0;) {
+		post_read(s, qp);
+		rig_expect(s, WIRE_RC_READ_REQUEST, psn);
+		rig_read_response(s, qp, WIRE_RC_READ_RESP_ONLY, psn, 1, NULL, BYTES);
+	}
+	sim_run(s, 10 * US);
+	assert_true(tpt_take(&v->mpt_cache, v2p_index(v, s->node[0].key), NULL, hold));
+	stand(s, 0);
+	sim_run(s, 10 * US);
+	rig_no_cqe(s);
+}
+
+/* A response that waits behind another one does not complete the READ that has its number now. */
+TEST(reset__ends_responses_that_wait)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct tpt_hold hold;
+	struct sim *s;
+
+	p.qps = 2;
+	s = rig_create(&p);
+	read_with_key_held(s, &hold);
+	reborn(s);
+	stand(s, 1u << MODULE_RRC);
+	tpt_release(&hold);
+	post_read(s, 0);
+	rig_expect(s, WIRE_RC_READ_REQUEST, s->params.psn);
+	stand(s, 0);
+	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
+	rig_untouched(s, 0, BYTES);
+	rig_no_cqe(s);
+	rig_read_response(s, 0, WIRE_RC_READ_RESP_ONLY, s->params.psn, 1, NULL, BYTES);
+	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
+	rig_end(s);
 }

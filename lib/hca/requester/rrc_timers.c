@@ -116,6 +116,15 @@ unsigned rrc_take_expiries(struct engine *e)
 	return n;
 }
 
+/* The numbers of queue pairs that leave may be reused at once: responses to them that wait are of
+ * none. */
+static void forget_responses(struct engine *e)
+{
+	qp_disown_ring(e->qps, e->channel[CHANNEL_HP_RRC].ring);
+	for (unsigned i = 0; i < e->rrc->holds; i++)
+		qp_disown(e->qps, e->rrc->held[i]);
+}
+
 /* The CEU has destroyed the QP. */
 static void rrc_release_qp(struct engine *e, struct qp *q)
 {
@@ -166,7 +175,7 @@ void rrc_take_wakes(struct engine *e)
 		i = wake_next(&q->wake[WAKE_RRC]);
 		if (unlikely(qp_closing(q))) {
 			if (!disowned)
-				qp_disown_ring(e->qps, e->channel[CHANNEL_HP_RRC].ring);
+				forget_responses(e);
 			disowned = true;
 			rrc_release_qp(e, q);
 		} else if (qp_state(q) == QP_ERR) {
