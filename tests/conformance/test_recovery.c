@@ -276,3 +276,19 @@ TEST_PEER(recovery__a_peer_that_keeps_no_more_gets_everything)
 	peer_ack(s, psn + 29, 2);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 1 * SIM_STRIDE);
 }
+
+/* The setting holds from the next loss on. */
+TEST_PEER(recovery__a_peer_that_keeps_gets_everything_by_the_standard)
+{
+	enum { PACKETS = 500 };
+	const uint32_t psn = PEER_PSN + PACKETS;
+
+	show_that_all_is_kept(s, PACKETS);
+	s->node[0].hca->engines[0].settings.loss_recovery = LOSS_RECOVERY_STANDARD;
+	peer_post(s, USER_RDMA_WRITE, 30 * PEER_MTU);
+	assert_int_equal(take_all(s, psn, false), psn + 30);
+	peer_nak(s, psn + 5, AETH_NAK_SEQUENCE, 1);
+	assert_int_equal(count_again(s, psn + 5), 25);
+	peer_ack(s, psn + 29, 2);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 1 * SIM_STRIDE);
+}

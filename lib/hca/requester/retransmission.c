@@ -92,6 +92,12 @@ static void resend_missing(struct engine *e, struct qp *q, uint32_t psn)
 	q->rrc.mark_ns = engine_now(e);
 }
 
+/* Does one packet suffice? The setting may have changed since the peer has shown that it keeps. */
+static bool trusts(const struct engine *e, const struct qp *q)
+{
+	return q->rrc.peer_keeps && engine_setting(e, loss_recovery) == LOSS_RECOVERY_KEEP;
+}
+
 /* Has the window been halved for this loss? */
 static bool is_known_loss(const struct qp *q, uint32_t psn)
 {
@@ -104,9 +110,9 @@ void retransmit_missing(struct engine *e, struct qp *q, uint32_t psn)
 
 	if (q->rrc.peer_keeps && q->rrc.retransmit_end == psn)
 		q->rrc.peer_keeps--;
-	if (!q->rrc.peer_keeps || !known)
+	if (!trusts(e, q) || !known)
 		retransmit_cut(q);
-	if (q->rrc.peer_keeps) {
+	if (trusts(e, q)) {
 		resend_missing(e, q, psn);
 	} else {
 		retransmit_from(e, q, psn);
@@ -118,7 +124,7 @@ void retransmit_probe(struct engine *e, struct qp *q)
 {
 	uint32_t psn = q->rrc.unacked_psn;
 
-	if (!q->rrc.peer_keeps || q->rrc.probes > 1) {
+	if (!trusts(e, q) || q->rrc.probes > 1) {
 		retransmit_lost(e, q, psn);
 		return;
 	}
@@ -161,7 +167,7 @@ static void learn_peer(struct engine *e, struct qp *q)
 	if (again || !one)
 		return;
 	q->rrc.one_missing = 0;
-	if (q->rrc.recovering && q->rrc.peer_keeps)
+	if (q->rrc.recovering && trusts(e, q))
 		next_missing(e, q);
 }
 
