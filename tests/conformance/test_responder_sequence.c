@@ -107,7 +107,7 @@ TEST_RC(c9_074__psn_is_compared_before_execution)
 	rig_expect_nak(s, PSN + 1, AETH_NAK_SEQUENCE, 1);
 	rig_untouched(s, AT, 64);
 	write_at(s, PSN + 1, AT, 64); /* this one */
-	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
+	rig_expect_ack(s, PSN + 2, aeth_ack(0), 3);
 	rig_holds_pattern(s, AT, 64);
 }
 
@@ -442,5 +442,5 @@ TEST_RC(c9_114__no_second_nak_before_the_expected_request)
 	rig_silent(s, 100 * US);
 	rig_untouched(s, AT + 64, 64);
 	write_at(s, PSN + 1, AT + 64, 64);
-	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
+	rig_expect_ack(s, PSN + 2, aeth_ack(0), 3);
 }

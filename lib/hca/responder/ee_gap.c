@@ -214,7 +214,7 @@ unsigned ee_take_early(struct execution_engine *ee, struct qp *qp, struct rte_mb
 			break;
 		psn = psn_add(psn, 1);
 	}
-	if (n)
+	if (n && !early_has(ee->early, qp, psn))
 		arrival_of(run[n - 1])->headers.ackreq = 1;
 	return n;
 }

@@ -45,8 +45,8 @@ struct execution_engine {
 	struct rte_mbuf *done[BURST];	     /* to free */
 	struct deferred_ack deferred[BURST]; /* qp->ee.ack_pending is the index, plus one */
 	unsigned out_count, done_count, deferred_count;
-	/* Packets for the next poll, in order: to retry, or kept until now and the rest of the burst
-	 * behind them. */
+	/* Packets for the next poll, in order: to retry, or kept until now and without room, and the
+	 * rest of the burst behind them. */
 	struct rte_mbuf *held[2 * BURST];
 	unsigned held_count;
 	struct early *early;
@@ -177,8 +177,8 @@ enum ee_state ee_behind_gap(struct ee_work *w);
  * early. */
 void ee_fill_gap(struct ee_work *w);
 /* Takes the packets that were kept behind those executed, up to the next gap, or to a READ, which
- * takes several PSNs; at most `room`. The last of them asks for an acknowledgement: the sooner the
- * peer hears of it, the less it repeats. The caller owns them. Returns how many. */
+ * takes several PSNs; at most `room`. The very last asks for an acknowledgement: the sooner the peer
+ * hears of all, the less it repeats. The caller owns them. Returns how many. */
 unsigned ee_take_early(struct execution_engine *ee, struct qp *qp, struct rte_mbuf **run,
 		       unsigned room);
 /* A packet has come that had come before. */

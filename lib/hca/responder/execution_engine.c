@@ -3,9 +3,10 @@
  * ExecutionEngine: takes requests from HP_EE, checks them in the order of the standard's flow chart
  * (C9-73), executes them in client memory, writes receive completions, and has RespPktGen answer
  * them (EE_RESPG). Stage responder_exec. Reads the frame, never writes into it; never waits;
- * allocates only to offer credits. A packet whose translation is pending is held, with those behind
- * it; at the next poll it passes all states again. Until VirtToPhys has answered the packet has no
- * effect: bytes that were already copied are copied again to the same place.
+ * allocates only to offer credits and for the NAK of a gap. A packet whose translation is pending is
+ * held, with those behind it; at the next poll it passes all states again. Until VirtToPhys has
+ * answered the packet has no effect: bytes that were already copied are copied again to the same
+ * place.
  *
  * Each packet passes the states below, one step function each. The hardware's pairs "command,
  * response" (FETCH_CXT RESP_CXT, VTP_CMD VTP_RESP, ENTRY_FETCH ENTRY_RESP) are one state here,
@@ -282,18 +283,23 @@ static inline enum ee_then execute(struct engine *e, struct execution_engine *ee
 	return EE_AGAIN;
 }
 
-/* What was held comes before what has arrived since. */
-static inline unsigned ee_take(struct engine *e, struct execution_engine *ee,
-			       struct rte_mbuf **burst, unsigned room)
+static unsigned take_held(struct execution_engine *ee, struct rte_mbuf **burst, unsigned room)
 {
 	unsigned n = RTE_MIN(ee->held_count, room);
 
-	if (likely(!ee->held_count))
-		return channel_take(&e->channel[CHANNEL_HP_EE], burst, room);
 	memcpy(burst, ee->held, n * sizeof(burst[0]));
 	ee->held_count -= n;
 	memmove(ee->held, ee->held + n, ee->held_count * sizeof(burst[0]));
 	return n;
+}
+
+/* What was held comes before what has arrived since. */
+static inline unsigned ee_take(struct engine *e, struct execution_engine *ee,
+			       struct rte_mbuf **burst, unsigned room)
+{
+	if (likely(!ee->held_count))
+		return channel_take(&e->channel[CHANNEL_HP_EE], burst, room);
+	return take_held(ee, burst, room);
 }
 
 /* The rest of what was taken, in front of what is held. */
@@ -361,17 +367,14 @@ static inline enum ee_then take_packet(struct engine *e, struct execution_engine
 	return execute(e, ee, c, m, payload);
 }
 
-/* The rest of a burst waits for the next poll: behind its first packet, which is retried, or behind
- * those that had come early. */
-static __rte_noinline void interrupt(struct execution_engine *ee, struct rte_mbuf **rest,
-				     unsigned n, enum ee_then then)
+/* A gap has been filled: those that had come early go in front of the rest of the burst, as many as
+ * there is room for. Returns how many the rest has now. */
+static __rte_noinline unsigned insert_early(struct execution_engine *ee, struct rte_mbuf **rest,
+					    unsigned n, unsigned room)
 {
-	if (then == EE_AGAIN) {
-		hold(ee, rest, n);
-		return;
-	}
-	hold(ee, rest + 1, n - 1);
+	hold(ee, rest, n);
 	hold_early(ee, ee->filled);
+	return take_held(ee, rest, room);
 }
 
 unsigned ee_poll(struct engine *e)
@@ -391,10 +394,13 @@ unsigned ee_poll(struct engine *e)
 	for (unsigned i = 0; i < n; i++) {
 		enum ee_then then = take_packet(e, ee, c, burst[i]);
 
-		if (unlikely(then != EE_NEXT)) {
-			interrupt(ee, burst + i, n - i, then);
+		if (likely(then == EE_NEXT))
+			continue;
+		if (then == EE_AGAIN) {
+			hold(ee, burst + i, n - i);
 			break;
 		}
+		n = i + 1 + insert_early(ee, burst + i + 1, n - i - 1, room - i - 1);
 	}
 	for (unsigned i = 0; i < ee->deferred_count; i++)
 		send_ack(e, ee, ee->deferred[i].qp);
