@@ -4,6 +4,7 @@
  * hold as if the peer had sent them again: nothing is executed before its turn (C9-77), each gap
  * draws one NAK (C9-79, C9-80, C9-114), and what the peer does send again is a duplicate (C9-105).
  */
+#include "pipeline/stepping.h"
 #include "responder/responder.h"
 #include "rig.h"
 
@@ -365,6 +366,46 @@ TEST_RC(c9_114__no_sequence_nak_follows_an_rnr_nak)
 	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN + 4, 0, 0, 64);
 	rig_expect_ack(s, PSN + 4, aeth_rnr(1), 4);
 	rig_silent(s, 2 * MS);
+}
+
+/* After this a gap may stay open for long. */
+static void make_patient(struct sim *s)
+{
+	come_late(s, PSN, 400 * US, true);
+	come_late(s, PSN + 2, 400 * US, true);
+}
+
+/* A second copy of what is kept says nothing about the missing packet. */
+TEST_RC(c9_079__a_second_copy_ends_no_patience)
+{
+	make_patient(s);
+	for (unsigned i = 0; i < 3; i++)
+		write_at(s, PSN + 5, AT, 8);
+	rig_silent(s, 100 * US);
+	write_at(s, PSN + 4, AT, 8);
+	rig_expect_ack(s, PSN + 5, aeth_ack(0), 6);
+}
+
+/* While a NAK waits the module takes a step for each packet, as ever. */
+TEST_RC(early__a_gap_that_waits_is_no_step)
+{
+	struct engine *e = s->node[0].hca->engines;
+	struct step_report r;
+
+	make_patient(s);
+	write_at(s, PSN + 5, AT, 8);
+	sim_run(s, 3 * US);
+	stepping_set(e, 1u << MODULE_EE);
+	write_at(s, PSN + 4, AT, 8);
+	sim_run(s, 3 * US);
+	stepping_ask(e, MODULE_EE, 5);
+	do
+		sim_step(s);
+	while (!stepping_done(e, &r));
+	assert_int_equal(r.taken[CHANNEL_HP_EE], 1);
+	assert_int_equal(rig_epsn(s, 0), PSN + 6);
+	stepping_set(e, 0);
+	rig_expect_ack(s, PSN + 5, aeth_ack(0), 6);
 }
 
 /* Gaps that fill in the same burst cost those behind it no further polls. */

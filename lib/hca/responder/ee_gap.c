@@ -116,7 +116,7 @@ unsigned ee_late_gaps(struct engine *e)
 	if (likely(ee->late.head == QP_LIST_END))
 		return 0;
 	if (channel_room(&e->channel[CHANNEL_EE_RESPG]) < LOOK_QPS)
-		return 1;
+		return 0;
 	ee->out_count = 0;
 	do {
 		qp = qp_list_take(&ee->late);
@@ -127,7 +127,12 @@ unsigned ee_late_gaps(struct engine *e)
 	} while (++looked < LOOK_QPS && qp->index != last && ee->late.head != QP_LIST_END);
 	if (ee->out_count)
 		channel_put(&e->channel[CHANNEL_EE_RESPG], ee->out, ee->out_count);
-	return 1;
+	return ee->out_count;
+}
+
+bool ee_gap_waits(const struct engine *e)
+{
+	return e->ee->late.head != QP_LIST_END;
 }
 
 /* ---- gaps ---- */
@@ -146,10 +151,19 @@ static bool keep(struct ee_work *w)
 	return true;
 }
 
+/* While the NAK waits, too: a second copy of what is kept says nothing about the missing packet. */
+static bool is_silent(const struct ee_work *w)
+{
+	const struct qp *qp = w->qp;
+
+	return qp->ee.gap & EE_GAP_SILENT ||
+	       (qp->ee.gap & EE_GAP_LATE && early_has(w->ee->early, qp, w->a->headers.psn));
+}
+
 enum ee_state ee_behind_gap(struct ee_work *w)
 {
 	struct qp *qp = w->qp;
-	bool silent = qp->ee.gap & EE_GAP_SILENT;
+	bool silent = is_silent(w);
 
 	qp->ee.ahead++;
 	if (keep(w)) {

@@ -8,6 +8,7 @@
  * What goes to RespPktGen is always a received mbuf, with what to answer in its arrival: so nothing
  * is allocated here, and n packets never make more than n elements.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include "pipeline/engine.h"
 #include "pipeline/message.h"
@@ -46,9 +47,12 @@ unsigned ee_offer_credits(struct engine *e);
 /* The QP receives no more: what is kept for it is dropped. */
 void ee_close_gap(struct engine *e, struct qp *qp);
 
-/* Looks at a few of the gaps whose NAKs wait (ee_gap.c), and puts those due into EE_RESPG. Returns 0
- * if there are none. */
+/* Looks at a few of the gaps whose NAKs wait (ee_gap.c). Returns how many were due, and put into
+ * EE_RESPG. */
 unsigned ee_late_gaps(struct engine *e);
+
+/* Does one wait? Its lcore must not sleep: the NAK would be late. */
+bool ee_gap_waits(const struct engine *e);
 
 /* Packets that came early and are kept. */
 unsigned ee_kept(const struct engine *e);

@@ -41,7 +41,8 @@ unsigned responder_exec_poll(struct engine *e)
 
 	v2p_poll(e->v2p_port[STAGE_RESPONDER_EXEC]);
 	n = module_run(e, MODULE_EE, execution_poll);
-	return n + module_run(e, MODULE_RESPG, respg_poll);
+	n += module_run(e, MODULE_RESPG, respg_poll);
+	return n + ee_gap_waits(e);
 }
 
 /* Nothing depends on the count, so the race detector may ignore it. */
