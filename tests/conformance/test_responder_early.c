@@ -423,3 +423,19 @@ TEST_RC(early__a_filled_gap_ends_no_burst)
 	for (struct rig_packet p; rig_recv(s, &p, 10 * US);)
 		;
 }
+
+/* An lcore that sleeps looks seldom, but then at more of them. */
+TEST_RC(early__none_stays_for_ever_while_the_lcore_sleeps)
+{
+	enum { SLEEPS = 20 };
+
+	write_at(s, PSN + 1, AT, 64);
+	write_at(s, PSN + 200, AT, 64);
+	rig_expect_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
+	assert_int_equal(kept(s), 2);
+	for (unsigned i = 0; i < SLEEPS; i++) {
+		sim_steal(s, 10 * MS);
+		sim_step(s);
+	}
+	assert_int_equal(kept(s), 0);
+}

@@ -5,10 +5,10 @@
 #include "wire/psn.h"
 
 enum {
-	LOOK_NS = 500000, /* between two looks ... */
-	LOOKS = 100,	  /* ... and as many see every place */
-	LOW_SHARE = 8,	  /* a pool of whose buffers less than one in so many is free is low */
-	POOL_SHARE = 4,	  /* one buffer in so many may be kept, at most */
+	LOOK_NS = 500000,	  /* between two looks, at least */
+	ROUND_NS = 100 * LOOK_NS, /* so long takes it to see every place */
+	LOW_SHARE = 8,	/* a pool of whose buffers less than one in so many is free is low */
+	POOL_SHARE = 4, /* one buffer in so many may be kept, at most */
 };
 
 uint32_t early_size(const struct engine *e)
@@ -156,18 +156,23 @@ void early_clear(struct early *t)
 			drop(t, &t->place[i]);
 }
 
+/* Places to look at after that time: the lcore may have slept. */
+static uint32_t looks_after(const struct early *t, uint64_t ns)
+{
+	return ns < ROUND_NS ? (uint32_t)(t->size * ns / ROUND_NS) + 1 : t->size;
+}
+
 void early_look(struct engine *e, struct early *t, struct counters *c)
 {
-	uint64_t now_ns = engine_now(e);
-	uint32_t looks = t->size / LOOKS + 1;
+	uint64_t now_ns = engine_now(e), passed_ns = now_ns - t->looked_ns;
+	uint32_t looks;
 
-	if (likely(now_ns < t->look_ns))
+	if (likely(passed_ns < LOOK_NS))
 		return;
-	t->look_ns = now_ns + LOOK_NS;
+	t->looked_ns = now_ns;
 	t->low = rte_mempool_avail_count(e->packets) < e->packets->size / LOW_SHARE;
-	if (unlikely(t->low))
-		looks = t->size;
-	for (; looks; looks--, t->hand = (t->hand + 1) % t->size) {
+	looks = t->low ? t->size : looks_after(t, passed_ns);
+	for (; looks && t->count; looks--, t->hand = (t->hand + 1) % t->size) {
 		struct early_place *p = &t->place[t->hand];
 
 		if (!p->m || (!t->low && now_ns - p->since_ns < EARLY_NS))

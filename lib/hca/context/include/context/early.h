@@ -14,8 +14,8 @@
  * less. The other packet is dropped, as if none were ever kept: its sender sends it again.
  *
  * Peers may leave holes for ever. So a queue pair holds as many places as are free, at most, the
- * queue pairs of a user three times as many (as in MultiQueue, requester/buffer_shares.h), and no
- * packet stays longer than EARLY_NS. All go when the pool runs low.
+ * queue pairs of a user three times as many (as in MultiQueue, requester/buffer_shares.h), and
+ * packets go when they are older than EARLY_NS. All go when the pool runs low.
  *
  * The stage of the module that owns the table, unless said otherwise.
  */
@@ -26,7 +26,7 @@
 #include "context/qp_context.h"
 
 /* A packet whose predecessors have not come for so long is dropped, at the latest after half as
- * long again. */
+ * long again, or when the lcore wakes if it sleeps then. */
 #define EARLY_NS 100000000ull
 
 struct early_place {
@@ -43,7 +43,7 @@ struct early {
 	uint32_t count;		  /* of them taken */
 	uint32_t hand;		  /* the place that early_look() sees next */
 	bool low;		  /* the pool is: nothing is kept */
-	uint64_t look_ns;	  /* when it looks again */
+	uint64_t looked_ns;	  /* when it looked last */
 	uint32_t user[USERS_MAX]; /* places taken, by user */
 	struct early_place place[];
 };
