@@ -60,11 +60,10 @@ static inline bool may_announce(const struct qp *qp)
 static bool ee_announce_credits(struct engine *e, struct execution_engine *ee, struct qp *qp)
 {
 	uint32_t expected = qp->ee.comm_est ? qp->ee.expected_psn : qp->rq_psn;
-	struct rte_mbuf *m = rte_pktmbuf_alloc(e->clones);
+	struct rte_mbuf *m = answer_alloc(e, qp);
 
 	if (unlikely(!m))
 		return false;
-	arrival_of(m)->qpn = qp_number(qp);
 	hand_over(ee, qp, m, RESPONSE_ACK, psn_sub(expected, 1), ee_ack_syndrome(e, qp));
 	count(stage_counters(e, STAGE_RESPONDER_EXEC), COUNTER_acks_unsolicited);
 	return true;

@@ -67,11 +67,10 @@ void ee_came_twice(struct qp *qp, uint32_t psn)
  * tries again. */
 static bool nak_gap(struct engine *e, struct qp *qp)
 {
-	struct rte_mbuf *m = rte_pktmbuf_alloc(e->clones);
+	struct rte_mbuf *m = answer_alloc(e, qp);
 
 	if (unlikely(!m))
 		return false;
-	arrival_of(m)->qpn = qp_number(qp);
 	send_ack(e, e->ee, qp);
 	hand_over(e->ee, qp, m, RESPONSE_ACK, qp->ee.expected_psn,
 		  wire_outcomes[OUTCOME_SEQUENCE].aeth_syndrome);

@@ -115,6 +115,17 @@ static inline enum ee_state refused(struct ee_work *w, enum v2p_state s, enum wi
 	return fail(w, outcome);
 }
 
+/* An mbuf to carry an answer to nothing that was received, nor does it describe any; NULL: there is
+ * none. */
+static inline struct rte_mbuf *answer_alloc(struct engine *e, const struct qp *qp)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(e->clones);
+
+	if (likely(m))
+		*arrival_of(m) = (struct arrival){.qpn = qp_number(qp)};
+	return m;
+}
+
 /* Hands over an mbuf to carry an answer to RespPktGen; its arrival describes the rest. */
 static inline void hand_over(struct execution_engine *ee, struct qp *qp, struct rte_mbuf *m,
 			     uint8_t response, uint32_t psn, uint8_t syndrome)

@@ -99,6 +99,29 @@ TEST(credits__waits_for_room_and_buffers)
 	fx_assert_counter(acks_unsolicited, 1);
 }
 
+/* It answers nothing that was received: its buffer comes from a pool, and has carried others. */
+TEST(credits__an_unsolicited_acknowledgement_describes_no_packet)
+{
+	struct rte_mbuf *all[255], *m;
+	unsigned n = 0;
+
+	enter_rtr();
+	while (n < RTE_DIM(all) && (all[n] = rte_pktmbuf_alloc(fx->e.packets)))
+		n++;
+	while (n) {
+		arrival_of(all[--n])->headers.psn = 5;
+		arrival_of(all[n])->payload_bytes = 7;
+		rte_pktmbuf_free(all[n]);
+	}
+	fx_post_simple(0, 100);
+	fx->e.now_ns += 16000;
+	assert_int_equal(ee_offer_credits(&fx->e), 1);
+	assert_int_equal(channel_take(&fx->e.channel[CHANNEL_EE_RESPG], &m, 1), 1);
+	assert_int_equal(arrival_of(m)->headers.psn, 0);
+	assert_int_equal(arrival_of(m)->payload_bytes, 0);
+	rte_pktmbuf_free(m);
+}
+
 /* All the QPs of the table but 0; each has its own number. */
 static struct qp *make_more(unsigned i)
 {
