@@ -57,20 +57,24 @@ static unsigned count_common(const struct config *now, const struct config *aske
 	return n;
 }
 
-static void merge_added(struct merge *m, const struct config *now, const struct config *asked)
+/* Whether there are any. */
+static bool merge_added(struct merge *m, const struct config *now, const struct config *asked)
 {
+	bool any = false;
+
 	for (unsigned i = 0; i < asked->hcas; i++) {
 		const struct config_change c = {.section = asked->hca[i].name, .after = "added"};
 
-		if (!asked->hca[i].removed && !find_present(now, c.section))
-			tell(m, &c);
+		if (asked->hca[i].removed || find_present(now, c.section))
+			continue;
+		any = true;
+		tell(m, &c);
 	}
+	return any;
 }
 
-static void merge_removed(struct merge *m, struct config *now, const struct config *asked)
+static void merge_removed(struct merge *m, struct config *now, const struct config *asked, bool may)
 {
-	const bool may = count_common(now, asked) > 0;
-
 	for (unsigned i = 0; i < now->hcas; i++) {
 		const struct config_change c = {
 			.section = now->hca[i].name, .runtime = may, .after = "removed"};
@@ -98,6 +102,7 @@ unsigned config_merge(struct config *now, const struct config *asked, config_cha
 		      void *ctx)
 {
 	struct merge m = {.tell = fn, .ctx = ctx};
+	bool added;
 
 	merge_section(&m, SCOPE_DAEMON, "daemon", &now->daemon, &asked->daemon);
 	for (unsigned i = 0; i < now->hcas; i++) {
@@ -106,8 +111,9 @@ unsigned config_merge(struct config *now, const struct config *asked, config_cha
 		if (other && !now->hca[i].removed)
 			merge_section(&m, SCOPE_HCA, now->hca[i].name, &now->hca[i], other);
 	}
-	merge_added(&m, now, asked);
-	merge_removed(&m, now, asked);
+	/* Not in exchange for what needs a restart, as one that was renamed, nor all. */
+	added = merge_added(&m, now, asked);
+	merge_removed(&m, now, asked, !added && count_common(now, asked) > 0);
 	return m.changes;
 }
 

@@ -145,8 +145,8 @@ typedef void config_change_fn(void *ctx, const struct config_change *change);
 
 /*
  * Calls fn (NULL: none) for everything in which *asked differs from *now, and copies to *now what a
- * running daemon can apply. HCAs that *asked lacks are marked as removed, unless none would be left. Both
- * unchecked, or both checked. Returns the number of differences.
+ * running daemon can apply. HCAs that *asked lacks are marked as removed, unless none would be left or
+ * *asked has others that *now lacks. Both unchecked, or both checked. Returns the number of differences.
  */
 unsigned config_merge(struct config *now, const struct config *asked, config_change_fn *fn,
 		      void *ctx);

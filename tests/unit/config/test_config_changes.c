@@ -74,8 +74,8 @@ static void note(void *ctx, const struct config_change *c)
 		snprintf(seen + strlen(seen), SEEN_BYTES - strlen(seen), "%s.%s %s>%s%s;",
 			 c->section, c->key, c->before, c->after, c->runtime ? "" : " restart");
 	else
-		snprintf(seen + strlen(seen), SEEN_BYTES - strlen(seen), "%s %s;", c->section,
-			 c->after);
+		snprintf(seen + strlen(seen), SEEN_BYTES - strlen(seen), "%s %s%s;", c->section,
+			 c->after, c->runtime ? "" : " restart");
 }
 
 TEST(merge__tells_each_difference_and_applies_what_can_be)
@@ -122,13 +122,19 @@ TEST(merge__tells_which_hcas_were_added_and_removed)
 
 	config_defaults(&now);
 	config_defaults(&asked);
-	strcpy(asked.hca[0].name, "new");
+	strcpy(asked.hca[0].name, "new"); /* renamed: it stays until the restart */
 	assert_int_equal(config_merge(&now, &asked, note, seen), 2);
-	assert_string_equal(seen, "new added;hca0 removed;");
+	assert_string_equal(seen, "new added restart;hca0 removed restart;");
 	assert_int_equal(now.hcas, 2);
 	assert_string_equal(now.hca[0].name, "hca0");
+	assert_false(now.hca[0].removed);
+	asked.hca[0] = asked.hca[1];
+	asked.hcas = 1;
+	seen[0] = '\0';
+	assert_int_equal(config_merge(&now, &asked, note, seen), 1);
+	assert_string_equal(seen, "hca0 removed;");
 	assert_true(now.hca[0].removed);
-	assert_int_equal(config_merge(&now, &asked, note, seen), 1); /* it has been */
+	assert_int_equal(config_merge(&now, &asked, note, seen), 0); /* it has been */
 }
 
 /* One that has been removed keeps its place and, for its peer, its settings; but has none for people, and
@@ -153,8 +159,9 @@ TEST(remove__all_but_one)
 	checked = c;
 	assert_int_equal(config_check(&checked, "test", &error), 0);
 	assert_int_equal(config_merge(&c, &again, note, seen), 2);
-	assert_string_equal(seen,
-			    "hca1.address 192.168.77.1/24>192.168.77.2/24, fd77::2/64;hca0 added;");
+	assert_string_equal(
+		seen,
+		"hca1.address 192.168.77.1/24>192.168.77.2/24, fd77::2/64;hca0 added restart;");
 	config_remove_hca(&again, "hca1");
 	assert_int_equal(config_merge(&c, &again, NULL, NULL), 2);
 	assert_false(c.hca[1].removed);
