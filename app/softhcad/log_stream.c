@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,18 +47,25 @@ static void prefix(char *text, size_t bytes)
 	}
 }
 
-/* Each message arrives whole, in the thread that logs it. */
+/* Each message arrives whole, in the thread that logs it. Some are parts of a line. */
 static ssize_t write_lines(void *cookie, const char *text, size_t bytes)
 {
+	static bool within; /* the last text ended within a line; atomic */
 	const char *end = text + bytes;
+	bool begun;
 	char before[24];
+
+	if (!bytes)
+		return 0;
+	begun = __atomic_exchange_n(&within, end[-1] != '\n', __ATOMIC_RELAXED);
 
 	prefix(before, sizeof(before));
 	for (const char *line = text, *next; line < end; line = next) {
 		const char *newline = memchr(line, '\n', (size_t)(end - line));
 
 		next = newline ? newline + 1 : end;
-		fprintf(stderr, "%s%.*s", before, (int)(next - line), line);
+		fprintf(stderr, "%s%.*s", begun ? "" : before, (int)(next - line), line);
+		begun = false;
 	}
 	return (ssize_t)bytes;
 }
