@@ -95,13 +95,29 @@ void vma_changed(struct vma_reader *r)
 /* ---- the descriptor that is kept ---- */
 
 /* Which file it is, since the program may close it, as daemons close all, and open another under its
- * number; and whose, since the child of a fork inherits that of its parent's mappings. */
+ * number; and whose, since the child of a fork inherits that of its parent's mappings. A process number
+ * does not tell: in PID namespaces, both may be 1. */
 static struct {
 	int fd; /* -1: none */
 	dev_t device;
 	ino_t inode;
-	long process;
+	uint8_t *ours; /* 1; in a child 0, as the kernel clears its page there. NULL: none yet */
 } kept = {.fd = -1};
+
+static bool map_ours(void)
+{
+	const long page =
+		sys6(SYS_mmap, 0, 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page < 0 && page > -4096)
+		return false;
+	if (sys6(SYS_madvise, page, 1, MADV_WIPEONFORK, 0, 0, 0)) {
+		sys6(SYS_munmap, page, 1, 0, 0, 0, 0);
+		return false;
+	}
+	kept.ours = (uint8_t *)page;
+	return true;
+}
 
 /* No fstat(): other threads may be stopped in the middle of binding symbols. */
 static bool identify(int fd, struct stat *st)
@@ -125,30 +141,28 @@ void vma_forget(void)
 	kept.fd = -1;
 }
 
-static int open_and_keep(struct vma_reader *r, long process)
+static int open_and_keep(struct vma_reader *r)
 {
 	int rc = vma_open(r);
 	struct stat st;
 
-	if (rc || !r->asks || !identify(r->fd, &st))
+	if (rc || !r->asks || (!kept.ours && !map_ours()) || !identify(r->fd, &st))
 		return rc;
 	kept.fd = r->fd;
 	kept.device = st.st_dev;
 	kept.inode = st.st_ino;
-	kept.process = process;
+	*kept.ours = 1;
 	r->kept = true;
 	return 0;
 }
 
 int vma_open_kept(struct vma_reader *r)
 {
-	const long process = sys6(SYS_getpid, 0, 0, 0, 0, 0, 0);
-
 	if (vma_only_text)
 		return vma_open(r);
-	if (kept.process != process || !kept_is_open()) {
+	if (!kept.ours || !*kept.ours || !kept_is_open()) {
 		vma_forget();
-		return open_and_keep(r, process);
+		return open_and_keep(r);
 	}
 	r->fd = kept.fd;
 	r->asks = r->kept = true;

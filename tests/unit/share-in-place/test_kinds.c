@@ -472,20 +472,48 @@ TEST(maps__number_of_the_descriptor_reused)
 }
 
 /* What _Fork() makes has no handler that would forget it. */
-TEST(maps__descriptor_of_the_parent)
+static pid_t fork_and_look(void)
 {
 	static struct vma_reader r;
 	struct vma v;
 	uint8_t *at;
 	pid_t child;
 
-	assert_int_equal(vma_open_kept(&r), 0);
+	if (vma_open_kept(&r))
+		return -1;
 	vma_close(&r);
 	child = _Fork();
 	if (child == 0) {
 		at = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		CHILD_IF(vma_open_kept(&r) || !vma_find(&r, (uintptr_t)at, &v));
 		CHILD_IF(v.start > (uintptr_t)at);
+		_exit(0);
+	}
+	return child;
+}
+
+TEST(maps__descriptor_of_the_parent)
+{
+	wait_for(fork_and_look());
+}
+
+/* Both are process 1, each in its own namespace. */
+TEST(maps__descriptor_of_the_parent_by_the_same_number)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		if (unshare(CLONE_NEWUSER | CLONE_NEWPID))
+			_exit(0); /* not allowed here */
+		child = _Fork();
+		if (child == 0) {
+			CHILD_IF(unshare(CLONE_NEWPID));
+			child = fork_and_look();
+			CHILD_IF(waitpid(child, &status, 0) != child || status);
+			_exit(0);
+		}
+		CHILD_IF(waitpid(child, &status, 0) != child || status);
 		_exit(0);
 	}
 	wait_for(child);
