@@ -201,10 +201,12 @@ TEST_RC(reset__ends_packets_that_wait_for_room)
 		rig_request(s, 0, WIRE_RC_READ_REQUEST, psn, BYTES, BYTES, 0);
 		sim_run(s, 2 * US);
 	}
-	for (uint32_t ahead = 3; ahead > 0; ahead--) {
+	for (uint32_t ahead = 3; ahead > 1; ahead--) {
 		rig_request(s, 0, WIRE_RC_WRITE_ONLY, psn_add(psn, ahead), 0, BYTES, BYTES);
 		sim_run(s, 2 * US);
 	}
+	rig_request(s, 0, WIRE_RC_READ_REQUEST, psn_add(psn, 1), BYTES, BYTES, 0);
+	sim_run(s, 2 * US);
 	assert_int_equal(ring_room(answers->ring), 0);
 	assert_int_equal(rig_epsn(s, 0), psn_add(psn, 2));
 	memset(s->node[0].memory, 0, BYTES);

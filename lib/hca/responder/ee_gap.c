@@ -207,6 +207,8 @@ void ee_fill_gap(struct ee_work *w)
 	} else if (early_has(early, qp, qp->ee.expected_psn)) {
 		w->then = EE_EARLY;
 		w->ee->filled = qp;
+		if (w->respond == RESPONSE_ACK) /* what follows is acknowledged with it */
+			w->respond = RESPONSE_NONE;
 		return;
 	}
 	if (asked && w->respond == RESPONSE_NONE)
@@ -220,14 +222,14 @@ unsigned ee_take_early(struct execution_engine *ee, struct qp *qp, struct rte_mb
 	unsigned n = 0;
 
 	while (n < room && (run[n] = early_take(ee->early, qp, psn))) {
-		const struct wire_opcode *op = &wire_opcodes[arrival_of(run[n])->headers.opcode];
+		struct wire_headers *h = &arrival_of(run[n++])->headers;
 
-		n++;
-		if (op->kind == WIRE_KIND_READ)
+		h->ackreq = 0;
+		if (wire_opcodes[h->opcode].kind == WIRE_KIND_READ)
 			break;
 		psn = psn_add(psn, 1);
 	}
-	if (n && !early_has(ee->early, qp, psn))
+	if (n)
 		arrival_of(run[n - 1])->headers.ackreq = 1;
 	return n;
 }

@@ -188,8 +188,9 @@ enum ee_state ee_behind_gap(struct ee_work *w);
  * early. */
 void ee_fill_gap(struct ee_work *w);
 /* Takes the packets that were kept behind those executed, up to the next gap, or to a READ, which
- * takes several PSNs; at most `room`. The very last asks for an acknowledgement: the sooner the peer
- * hears of all, the less it repeats. The caller owns them. Returns how many. */
+ * takes several PSNs; at most `room`. Only the last of them asks for an acknowledgement, and
+ * ee_fill_gap() passes this over if more follow it: a peer that heard of a part would take what comes
+ * next for missing, and repeat it. The caller owns them. Returns how many. */
 unsigned ee_take_early(struct execution_engine *ee, struct qp *qp, struct rte_mbuf **run,
 		       unsigned room);
 /* A packet has come that had come before. */
