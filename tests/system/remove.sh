@@ -111,7 +111,7 @@ all_buffers=$(buffers)
 have_come_back() { [ "$(buffers)" -eq "$all_buffers" ]; }
 are_used() { [ "$(buffers)" -lt $((all_buffers - 200)) ]; }
 start sends "$PERF" write_bw -D 60 -s 65536 --socket "$SCRATCH/full.sock" --pair left,right
-check 'packets are kept until they are acknowledged' wait_for 10 are_used
+check 'packets are kept until they are acknowledged' wait_for 30 are_used
 full pause ee --keep >/dev/null
 full remove right >/dev/null
 full remove left >/dev/null
