@@ -58,7 +58,7 @@ TEST(remove__in_every_state)
 	struct channel ch = open_channel(1);
 	uint32_t id;
 
-	for (unsigned int step = 0; step < 5; step++) {
+	for (unsigned int step = 0; step < 6; step++) {
 		assert_int_equal(create_id(&ch, 7, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
 		node[1].resolve_again = step == 2 ? 1000 : 0;
 		assert_int_equal(bind_ip(&ch, id, addresses[0], 7174), 0);
@@ -68,11 +68,12 @@ TEST(remove__in_every_state)
 			assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.1", 1, 1000), 0);
 		if (step >= 3)
 			expect_event(&ch, UCM_EVENT_ADDR_RESOLVED);
-		if (step == 4) {
+		if (step >= 4) {
 			assert_int_equal(resolve_route(&ch, id), 0);
 			expect_event(&ch, UCM_EVENT_ROUTE_RESOLVED);
-			assert_int_equal(connect_id(&ch, id, 0x111, ""), 0);
 		}
+		if (step == 5)
+			assert_int_equal(connect_id(&ch, id, 0x111, ""), 0);
 		cm_service_remove(node[1].s, now, 0);
 		expect_removal(&ch, id, 7);
 		/* Its port is free, at the device that is left, too. */
@@ -85,6 +86,20 @@ TEST(remove__in_every_state)
 		services_setup(NULL);
 		ch = open_channel(1);
 	}
+}
+
+/* After a disconnect by its own program, which waits for the answer. */
+TEST(remove__in_the_middle_of_an_end)
+{
+	struct end l, c;
+	uint32_t server = connected(&l, &c);
+
+	assert_int_equal(disconnect_id(&l.ch, server), 0);
+	cm_service_remove(node[1].s, now, 0);
+	expect_removal(&l.ch, server, 300);
+	expect_useless(&l.ch, server);
+	settle();
+	expect_event(&c.ch, UCM_EVENT_DISCONNECTED);
 }
 
 /* Requests that no program knows yet are rejected; what a listener has room for is as before. */

@@ -126,6 +126,8 @@ TEST(dp_refer__inline)
 	wp_poll(fx->e);
 	dp_poll(fx->e);
 	m = fx_take(CHANNEL_DP_RTC);
+	request_of(m)->data_first =
+		RTE_ALIGN_CEIL(request_of(m)->data_first, sizeof(entry)); /* as entries are */
 	memcpy(request_wqe(m) + request_of(m)->data_first, &entry, sizeof(entry));
 	assert_false(dp_refer(fx->e, fx->qp[0], m, dst, 700));
 	request_of(m)->flags &= (uint8_t)~REQUEST_INLINE;
