@@ -3,11 +3,12 @@
  * For builds with ThreadSanitizer only: packet pools whose hand-over between lcores the detector
  * can see. DPDK's own pools work the same way (a ring of free buffers), but in a library that is
  * not instrumented: there each buffer that changes lcores would look like a race. All other parts
- * of DPDK between two accesses of ours are inlined into our code. The ring's ends are taken one at a
- * time: the usual way, a producer waits for the one before it by a relaxed load, which hides the
- * order that x86 keeps.
+ * of DPDK between two accesses of ours are inlined into our code.
+ * A lock makes the order of producers and consumers plain: the ring itself looks at its other end, and
+ * waits for its own, by relaxed loads, which are in order on x86 and which the detector does not follow.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
@@ -15,13 +16,15 @@
 #include "base/ring_look.h"
 #include "visible_pools.h"
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
 static int pool_alloc(struct rte_mempool *p)
 {
 	char name[RTE_RING_NAMESIZE];
 
 	snprintf(name, sizeof(name), "VP_%.20s", p->name);
 	p->pool_data = rte_ring_create(name, rte_align32pow2(p->size + 1), p->socket_id,
-				       RING_F_MP_HTS_ENQ | RING_F_MC_HTS_DEQ);
+				       RING_F_SP_ENQ | RING_F_SC_DEQ);
 	return p->pool_data ? 0 : -ENOMEM;
 }
 
@@ -32,14 +35,24 @@ static void pool_free(struct rte_mempool *p)
 
 static int pool_put(struct rte_mempool *p, void *const *objects, unsigned n)
 {
+	unsigned done;
+
 	for (unsigned i = 0; i < n; i++)
 		(void)__atomic_load_n(&((struct rte_mbuf *)objects[i])->refcnt, __ATOMIC_ACQUIRE);
-	return rte_ring_enqueue_bulk(p->pool_data, objects, n, NULL) ? 0 : -ENOBUFS;
+	pthread_mutex_lock(&lock);
+	done = rte_ring_enqueue_bulk(p->pool_data, objects, n, NULL);
+	pthread_mutex_unlock(&lock);
+	return done ? 0 : -ENOBUFS;
 }
 
 static int pool_take(struct rte_mempool *p, void **objects, unsigned n)
 {
-	return rte_ring_dequeue_bulk(p->pool_data, objects, n, NULL) ? 0 : -ENOENT;
+	unsigned done;
+
+	pthread_mutex_lock(&lock);
+	done = rte_ring_dequeue_bulk(p->pool_data, objects, n, NULL);
+	pthread_mutex_unlock(&lock);
+	return done ? 0 : -ENOENT;
 }
 
 static unsigned pool_count(const struct rte_mempool *p)
