@@ -42,8 +42,7 @@ static int apply(struct daemon *d)
 	shares_set_total(d->shares, SHARE_connections, 0, c->connections);
 	control_set_hello_timeout(d->control, c->hello_timeout_s * 1000);
 	removal_begin(d);
-	FOR_EACH_DEVICE(i, d)
-	{
+	FOR_EACH_DEVICE (i, d) {
 		int ret;
 
 		if (d->devices[i].leaves)

@@ -222,8 +222,7 @@ void daemon_stop(struct daemon *d)
 /* May others than our own clients send to the ports? */
 static bool has_network(const struct daemon *d)
 {
-	FOR_EACH_DEVICE(i, d)
-	{
+	FOR_EACH_DEVICE (i, d) {
 		const struct port_config *p = &d->devices[i].section->port;
 
 		if (p->type != PORT_RING || p->capture_path[0])
@@ -239,9 +238,9 @@ static int take_turn(struct daemon *d)
 	int messages = control_poll(d->control, 0);
 
 	removal_turn(d);
-	FOR_EACH_DEVICE(i, d)
-	if (device_poll(&d->devices[i]))
-		control_port_changed(d->control, i, d->devices[i].link_up);
+	FOR_EACH_DEVICE (i, d)
+		if (device_poll(&d->devices[i]))
+			control_port_changed(d->control, i, d->devices[i].link_up);
 	lcores_sample_busy(&d->lcores);
 	return messages;
 }

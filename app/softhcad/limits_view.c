@@ -89,12 +89,12 @@ static void put_rows(const struct daemon *d, json_t *to)
 		if (!share_rows[row].of_hca)
 			put_share(d, row, 0, rows, n++);
 		else
-			FOR_EACH_DEVICE(hca, d)
-		put_share(d, row, hca, rows, n++);
+			FOR_EACH_DEVICE (hca, d)
+				put_share(d, row, hca, rows, n++);
 	}
 	for (unsigned row = 0; rows && row < DATA_SHARE_COUNT; row++)
-		FOR_EACH_DEVICE(hca, d)
-	put_data_share(d, row, hca, rows, n++);
+		FOR_EACH_DEVICE (hca, d)
+			put_data_share(d, row, hca, rows, n++);
 	dict_put(to, "rows", rows);
 }
 
@@ -165,8 +165,8 @@ static void list_data_shares(const struct daemon *d, struct listing *l)
 		return;
 	n = RTE_MIN(n, control_clients(d->control, client, n));
 	for (unsigned row = 0; row < DATA_SHARE_COUNT; row++)
-		FOR_EACH_DEVICE(hca, d)
-	list_data_share(d, l, row, hca, client, n);
+		FOR_EACH_DEVICE (hca, d)
+			list_data_share(d, l, row, hca, client, n);
 	free(client);
 }
 

@@ -16,8 +16,8 @@
 
 void removal_begin(struct daemon *d)
 {
-	FOR_EACH_DEVICE(i, d)
-	d->devices[i].leaves = d->devices[i].section->removed;
+	FOR_EACH_DEVICE (i, d)
+		d->devices[i].leaves = d->devices[i].section->removed;
 }
 
 static void complete(struct daemon *d, unsigned i)
@@ -34,16 +34,16 @@ static void complete(struct daemon *d, unsigned i)
 
 void removal_turn(struct daemon *d)
 {
-	FOR_EACH_DEVICE(i, d)
-	if (d->devices[i].leaves && cm_thread_remove(d->cm, i))
-		complete(d, i);
+	FOR_EACH_DEVICE (i, d)
+		if (d->devices[i].leaves && cm_thread_remove(d->cm, i))
+			complete(d, i);
 }
 
 static bool is_leaving(const struct daemon *d, const char *hca)
 {
-	FOR_EACH_DEVICE(i, d)
-	if (d->devices[i].leaves && strcmp(d->devices[i].section->name, hca) == 0)
-		return true;
+	FOR_EACH_DEVICE (i, d)
+		if (d->devices[i].leaves && strcmp(d->devices[i].section->name, hca) == 0)
+			return true;
 	return false;
 }
 

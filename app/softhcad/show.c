@@ -27,8 +27,7 @@ static struct device *find_device(struct daemon *d, const char *params)
 
 	if (length == 0)
 		return &d->devices[daemon_device_from(d, 0)];
-	FOR_EACH_DEVICE(i, d)
-	{
+	FOR_EACH_DEVICE (i, d) {
 		const char *name = d->devices[i].section->name;
 
 		if (strlen(name) == length && memcmp(name, params, length) == 0)

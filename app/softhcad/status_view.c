@@ -139,8 +139,8 @@ static json_t *memory_of(const struct daemon *it)
 	if (!to)
 		return NULL;
 	MEMORY_VIEW(PUT)
-	FOR_EACH_DEVICE(i, it)
-	dict_put(contexts, it->devices[i].section->name, contexts_of(it->devices[i].hca));
+	FOR_EACH_DEVICE (i, it)
+		dict_put(contexts, it->devices[i].section->name, contexts_of(it->devices[i].hca));
 	dict_put(to, "contexts", contexts);
 	for (unsigned i = 0; buffers && i < it->pools.count; i++) {
 		const struct node_pools *set = &it->pools.set[i];
@@ -174,8 +174,8 @@ void status_put(struct daemon *it, json_t *to)
 	json_t *ports = dict_new(), *lcores = dict_new();
 
 	STATUS_VIEW(PUT)
-	FOR_EACH_DEVICE(i, it)
-	dict_put(ports, it->devices[i].section->name, port_of(&it->devices[i]));
+	FOR_EACH_DEVICE (i, it)
+		dict_put(ports, it->devices[i].section->name, port_of(&it->devices[i]));
 	for (unsigned i = 0; lcores && i < it->lcores.count; i++)
 		dict_put_numbered(lcores, it->lcores.loops[i].cpu, lcore_of(&it->lcores, i));
 	dict_put(to, "ports", ports);

@@ -530,8 +530,7 @@ int control_poll(struct control *c, int timeout_ms)
 	look_for_faults(c);
 	free_clients(c);
 	done += pieces_turn(c);
-	FOR_EACH_DEVICE(d, c)
-	{
+	FOR_EACH_DEVICE (d, c) {
 		ceu_tidy(d->config.ceu);
 		ceu_trim_contexts(d->config.ceu);
 	}
@@ -617,8 +616,8 @@ void control_destroy(struct control *c)
 	while (c->clients)
 		client_end(c->clients);
 	pieces_leave_all(c);
-	FOR_EACH_DEVICE(d, c)
-	device_close(d);
+	FOR_EACH_DEVICE (d, c)
+		device_close(d);
 	if (c->listener >= 0)
 		close(c->listener);
 	if (c->socket_path[0])

@@ -16,9 +16,9 @@ int run_list_devices(struct call *call)
 
 	if (in->version != CONTROL_VERSION)
 		return -EPROTO;
-	FOR_EACH_DEVICE(d, c)
-	if (out->count++ == in->index)
-		asked = d;
+	FOR_EACH_DEVICE (d, c)
+		if (out->count++ == in->index)
+			asked = d;
 	if (!asked)
 		return -ENODEV;
 	memcpy(out->device, asked->config.name, sizeof(out->device));

@@ -140,9 +140,9 @@ void *object_named(struct call *call, enum object_kind kind, int *err)
 
 struct device *device_named(struct control *c, const char *name)
 {
-	FOR_EACH_DEVICE(d, c)
-	if (strncmp(d->config.name, name, 32) == 0)
-		return d;
+	FOR_EACH_DEVICE (d, c)
+		if (strncmp(d->config.name, name, 32) == 0)
+			return d;
 	return NULL;
 }
 

@@ -128,8 +128,8 @@ static bool any_stands(struct control *c)
 {
 	bool any = false;
 
-	FOR_EACH_DEVICE(d, c)
-	any |= d->standing != 0;
+	FOR_EACH_DEVICE (d, c)
+		any |= d->standing != 0;
 	return any;
 }
 
@@ -139,12 +139,12 @@ static void apply(struct control *c)
 {
 	const bool any = any_stands(c);
 
-	FOR_EACH_DEVICE(d, c)
-	tell_engines(d, any && device_may_stop(d));
+	FOR_EACH_DEVICE (d, c)
+		tell_engines(d, any && device_may_stop(d));
 	ceu_quiesce(device_first(c)->config.ceu);
-	FOR_EACH_DEVICE(d, c)
-	if (!any || !device_may_stop(d))
-		start_time(d);
+	FOR_EACH_DEVICE (d, c)
+		if (!any || !device_may_stop(d))
+			start_time(d);
 }
 
 /* Those of the modules that stand because of that client; NULL: because somebody wanted them kept. */
@@ -175,8 +175,8 @@ static void end_holders(struct control *c, const struct client *asking)
 
 		if (!client->holds)
 			continue;
-		FOR_EACH_DEVICE(d, c)
-		held |= held_by(d, client);
+		FOR_EACH_DEVICE (d, c)
+			held |= held_by(d, client);
 		client->holds = held;
 		if (!held && client != asking)
 			client_lost(client);
@@ -195,8 +195,7 @@ int run_pause(struct call *call)
 
 	if (rc || !modules)
 		return rc;
-	FOR_EACH_DEVICE(d, c)
-	{
+	FOR_EACH_DEVICE (d, c) {
 		uint32_t ours = in->keep ? modules : modules & ~d->standing;
 
 		if (!is_meant(d, in) || !device_may_stop(d))
@@ -231,8 +230,7 @@ int run_resume(struct call *call)
 
 	if (rc || !modules)
 		return rc;
-	FOR_EACH_DEVICE(d, c)
-	{
+	FOR_EACH_DEVICE (d, c) {
 		uint32_t resumed = is_meant(d, in) ? modules & d->standing : 0;
 
 		d->standing &= ~resumed;
@@ -263,8 +261,7 @@ void control_debug_changed(struct control *c)
 	captures_debug_changed(c);
 	if (!any_stands(c))
 		return;
-	FOR_EACH_DEVICE(d, c)
-	{
+	FOR_EACH_DEVICE (d, c) {
 		if (!d->standing || device_may_stop(d))
 			continue;
 		d->standing = 0;
@@ -281,8 +278,7 @@ void pause_leave(struct client *client)
 	if (!client->holds)
 		return;
 	client->holds = false;
-	FOR_EACH_DEVICE(d, c)
-	{
+	FOR_EACH_DEVICE (d, c) {
 		uint32_t resumed = held_by(d, client);
 
 		d->standing &= ~resumed;
@@ -379,10 +375,10 @@ int run_step(struct call *call)
 		return rc;
 	if (in->steps == 0 || in->steps > CONTROL_STEPS_MAX)
 		return -EINVAL;
-	FOR_EACH_DEVICE(d, c)
-	for (unsigned int i = 0; i < MODULE_COUNT && !rc; i++)
-		if (is_meant(d, in) && modules & d->standing & 1u << i)
-			rc = step_module(c, d, i, in->steps, out);
+	FOR_EACH_DEVICE (d, c)
+		for (unsigned int i = 0; i < MODULE_COUNT && !rc; i++)
+			if (is_meant(d, in) && modules & d->standing & 1u << i)
+				rc = step_module(c, d, i, in->steps, out);
 	if (!rc && !out->text[0])
 		return refuse(out, -EINVAL, "%s is not paused", in->name);
 	return rc;

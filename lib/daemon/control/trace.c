@@ -32,8 +32,7 @@ static void follow_peer(struct client *client, const struct qp *q)
 {
 	struct control *c = client->control;
 
-	FOR_EACH_DEVICE(d, c)
-	{
+	FOR_EACH_DEVICE (d, c) {
 		const struct qp *peer = qp_find(&d->config.hca->qps, q->dest_qpn);
 
 		if (q->dest_qpn && peer && peer->dest_qpn == qp_number(q) && peer != q) {
@@ -59,8 +58,7 @@ int run_trace(struct call *call)
 		return -EINVAL;
 	if (client->traced_count)
 		return -EBUSY;
-	FOR_EACH_DEVICE(d, c)
-	{
+	FOR_EACH_DEVICE (d, c) {
 		const struct qp *q = qp_find(&d->config.hca->qps, in->qpn);
 
 		if (rc != -ENOENT || !q ||
