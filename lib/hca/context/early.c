@@ -11,7 +11,8 @@ enum {
 	POOL_SHARE = 4, /* one buffer in so many may be kept, at most */
 };
 
-uint32_t early_size(const struct engine *e)
+/* How many places fit the engine's buffers. */
+static uint32_t early_size(const struct engine *e)
 {
 	uint32_t pool = e->packets->size / POOL_SHARE / e->count;
 	uint32_t size = RTE_MIN(e->settings.swpb_elements / 2, pool);
@@ -19,15 +20,15 @@ uint32_t early_size(const struct engine *e)
 	return RTE_MAX(1u, size);
 }
 
-struct early *early_create(const struct engine *e, const char *what, uint32_t size, size_t counts)
+struct early *early_create(const struct engine *e)
 {
+	uint32_t size = early_size(e);
 	struct early *t =
-		engine_alloc(e, what, sizeof(*t) + (size_t)size * sizeof(struct early_place));
+		engine_alloc(e, "ee_early", sizeof(*t) + (size_t)size * sizeof(struct early_place));
 
 	if (t) {
 		t->qps = e->qps;
 		t->size = size;
-		t->counts = counts;
 	}
 	return t;
 }
@@ -37,11 +38,6 @@ void early_destroy(struct early *t)
 	for (uint32_t i = 0; t && i < t->size; i++)
 		rte_pktmbuf_free(t->place[i].m);
 	rte_free(t);
-}
-
-static struct early_count *count_of(const struct early *t, const struct qp *q)
-{
-	return (struct early_count *)((uintptr_t)q + t->counts);
 }
 
 /* Queue pairs begin at places far apart. */
@@ -61,7 +57,7 @@ static struct rte_mbuf *empty(struct early *t, struct early_place *p)
 	struct rte_mbuf *m = p->m;
 
 	p->m = NULL;
-	count_of(t, q)->kept--;
+	q->ee_gap.early.kept--;
 	t->user[q->user]--;
 	t->count--;
 	return m;
@@ -75,7 +71,7 @@ static void drop(struct early *t, struct early_place *p)
 /* May the queue pair have a place that is free? */
 static bool within_share(const struct early *t, const struct qp *q)
 {
-	uint32_t left = t->size - t->count, kept = count_of(t, q)->kept;
+	uint32_t left = t->size - t->count, kept = q->ee_gap.early.kept;
 
 	return kept == 0 || (kept < left && t->user[q->user] < 3 * left);
 }
@@ -87,13 +83,13 @@ static bool gives_way(const struct early *t, const struct early_place *p, const 
 
 	if (holder->user != q->user)
 		return t->user[holder->user] > t->user[q->user];
-	return count_of(t, holder)->kept > count_of(t, q)->kept;
+	return holder->ee_gap.early.kept > q->ee_gap.early.kept;
 }
 
 bool early_keep(struct engine *e, struct early *t, struct qp *q, struct rte_mbuf *m, uint32_t psn,
 		uint32_t expected)
 {
-	struct early_count *c = count_of(t, q);
+	struct early_count *c = &q->ee_gap.early;
 	uint32_t first = c->kept ? c->first : expected;
 	struct early_place *p = &t->place[place_of(t, q, psn)];
 
@@ -126,7 +122,7 @@ struct rte_mbuf *early_take(struct early *t, struct qp *q, uint32_t psn)
 /* Drops what is kept of n PSNs. */
 static void drop_range(struct early *t, struct qp *q, uint32_t first, uint32_t n)
 {
-	for (uint32_t i = 0; i < n && count_of(t, q)->kept; i++) {
+	for (uint32_t i = 0; i < n && q->ee_gap.early.kept; i++) {
 		uint32_t psn = psn_add(first, i);
 		struct early_place *p = &t->place[place_of(t, q, psn)];
 
@@ -137,7 +133,7 @@ static void drop_range(struct early *t, struct qp *q, uint32_t first, uint32_t n
 
 unsigned early_pass(struct early *t, struct qp *q, uint32_t psn)
 {
-	struct early_count *c = count_of(t, q);
+	struct early_count *c = &q->ee_gap.early;
 
 	drop_range(t, q, c->first, RTE_MIN(psn_sub(psn, c->first), t->size));
 	c->first = psn;
@@ -146,7 +142,7 @@ unsigned early_pass(struct early *t, struct qp *q, uint32_t psn)
 
 void early_drop(struct early *t, struct qp *q)
 {
-	drop_range(t, q, count_of(t, q)->first, t->size);
+	drop_range(t, q, q->ee_gap.early.first, t->size);
 }
 
 void early_clear(struct early *t)

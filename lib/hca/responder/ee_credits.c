@@ -9,7 +9,6 @@
 #include "ee_work.h"
 
 enum {
-	LOOK_QPS = 4,	/* QPs checked per call */
 	LOOK_NS = 1000, /* interval; doubled while no check finds a receive, up to ... */
 	LOOK_NS_MAX = 16 * LOOK_NS, /* ... this: QPs that never post must cost others little */
 };
@@ -57,50 +56,36 @@ static inline bool may_announce(const struct qp *qp)
 
 /* Sends an unsolicited acknowledgement of everything executed. There is no received frame to carry
  * it: false if there is no buffer. */
-static bool ee_announce_credits(struct engine *e, struct execution_engine *ee, struct qp *qp)
+static bool ee_announce_credits(struct engine *e, struct qp *qp)
 {
 	uint32_t expected = qp->ee.comm_est ? qp->ee.expected_psn : qp->rq_psn;
 	struct rte_mbuf *m = answer_alloc(e, qp);
 
 	if (unlikely(!m))
 		return false;
-	hand_over(ee, qp, m, RESPONSE_ACK, psn_sub(expected, 1), ee_ack_syndrome(e, qp));
+	hand_over(e->ee, qp, m, RESPONSE_ACK, psn_sub(expected, 1), ee_ack_syndrome(e, qp));
 	count(stage_counters(e, STAGE_RESPONDER_EXEC), COUNTER_acks_unsolicited);
 	return true;
 }
 
-/* Checks a QP taken from the list; true: an acknowledgement is on its way. Otherwise the QP goes
- * back to the end of the list, unless its peer has credits by now or it no longer receives. */
-static bool check_credits(struct engine *e, struct execution_engine *ee, struct qp *qp)
+/* Unless it sends an acknowledgement, the QP goes back to the end of the list if its peer still has
+ * no credits and it receives. */
+static void look_at_starved(struct engine *e, struct qp *qp)
 {
-	bool announced;
-
 	if (!qp_receives(qp_state(qp)) || qp->ee.credits_granted)
-		return false;
-	announced = may_announce(qp) && ee_announce_credits(e, ee, qp);
-	if (!announced)
-		qp_list_add(&ee->starved, qp);
-	return announced;
+		return;
+	if (!may_announce(qp) || !ee_announce_credits(e, qp))
+		qp_list_add(starved(e), qp);
 }
 
 unsigned ee_offer_credits(struct engine *e)
 {
 	struct execution_engine *ee = e->ee;
-	uint32_t last = ee->starved.tail;
-	unsigned looked = 0, sent = 0;
-	struct qp *qp;
+	unsigned sent;
 
 	if (likely(ee->starved.head == QP_LIST_END || engine_now(e) < ee->look_ns))
 		return 0;
-	if (channel_room(&e->channel[CHANNEL_EE_RESPG]) < LOOK_QPS)
-		return 0;
-	ee->out_count = 0;
-	do {
-		qp = qp_list_take(&ee->starved);
-		sent += check_credits(e, ee, qp);
-	} while (++looked < LOOK_QPS && qp->index != last); /* at most all of them, once */
-	if (ee->out_count)
-		channel_put(&e->channel[CHANNEL_EE_RESPG], ee->out, ee->out_count);
+	sent = ee_look(e, &ee->starved, look_at_starved);
 	ee->look_gap_ns = sent || !ee->look_gap_ns ? LOOK_NS : 2 * ee->look_gap_ns;
 	ee->look_gap_ns = RTE_MIN(ee->look_gap_ns, (uint32_t)LOOK_NS_MAX);
 	ee->look_ns = engine_now(e) + ee->look_gap_ns;

@@ -17,7 +17,6 @@ enum {
 	PATIENCE_MAX = 1000, /* reordering by more counts as loss */
 	IN_VAIN = 2,	     /* NAKs in a row that make patient */
 	SAMPLE_MAX = 4000,   /* so long after a NAK no second copy is expected any more */
-	LOOK_QPS = 4,	     /* that wait, looked at in each poll */
 };
 
 static uint32_t now_of(const struct engine *e)
@@ -105,28 +104,17 @@ static void consider_nak(struct engine *e, struct qp *qp)
 		ee_wait_no_more(e, qp);
 }
 
+static void look_at_late(struct engine *e, struct qp *qp)
+{
+	if (is_due(e, qp) && qp_receives(qp_state(qp)) && nak_gap(e, qp))
+		qp->ee.gap &= ~EE_GAP_LATE;
+	else
+		qp_list_add(&e->ee->late, qp);
+}
+
 unsigned ee_late_gaps(struct engine *e)
 {
-	struct execution_engine *ee = e->ee;
-	uint32_t last = ee->late.tail;
-	unsigned looked = 0;
-	struct qp *qp;
-
-	if (likely(ee->late.head == QP_LIST_END))
-		return 0;
-	if (channel_room(&e->channel[CHANNEL_EE_RESPG]) < LOOK_QPS)
-		return 0;
-	ee->out_count = 0;
-	do {
-		qp = qp_list_take(&ee->late);
-		if (is_due(e, qp) && qp_receives(qp_state(qp)) && nak_gap(e, qp))
-			qp->ee.gap &= ~EE_GAP_LATE;
-		else
-			qp_list_add(&ee->late, qp);
-	} while (++looked < LOOK_QPS && qp->index != last && ee->late.head != QP_LIST_END);
-	if (ee->out_count)
-		channel_put(&e->channel[CHANNEL_EE_RESPG], ee->out, ee->out_count);
-	return ee->out_count;
+	return ee_look(e, &e->ee->late, look_at_late);
 }
 
 bool ee_gap_waits(const struct engine *e)
@@ -196,7 +184,6 @@ void ee_fill_gap(struct ee_work *w)
 {
 	struct qp *qp = w->qp;
 	struct early *early = w->ee->early;
-
 	bool asked = qp->ee.gap & EE_GAP_SEQUENCE;
 
 	end_wait(w->e, qp);

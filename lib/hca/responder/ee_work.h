@@ -172,6 +172,11 @@ static inline void abandon_message(struct ee_work *w)
 void ee_complete(struct engine *e, struct counters *c, struct qp *qp, struct cqe *cqe,
 		 bool solicited);
 
+/* Looks at a QP that was taken from a list: sends one answer at most, or adds it again. */
+typedef void (*ee_look_at)(struct engine *e, struct qp *qp);
+/* Takes a few QPs from the list and looks at them. Between bursts. Returns how many answers were sent. */
+unsigned ee_look(struct engine *e, struct qp_list *list, ee_look_at look_at);
+
 /* The steps; each returns the next state. ee_memory.c: */
 enum ee_state step_entry_fetch(struct ee_work *w);
 enum ee_state step_send_scatter(struct ee_work *w);

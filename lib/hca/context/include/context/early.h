@@ -7,8 +7,7 @@
  * it, although the sender goes back N: the acknowledgement of what was kept tells it how much it
  * need not send again.
  *
- * One table for each module that keeps packets, of its engine, with one place for each of a few
- * hundred packets. A queue pair and a PSN name one place in it; consecutive PSNs have consecutive
+ * ExecutionEngine has one table, with one place for each of a few hundred packets. A queue pair and a PSN name one place in it; consecutive PSNs have consecutive
  * ones. So keeping, finding and taking are O(1) and cost a queue pair no memory. A place that
  * another queue pair occupies goes to whoever's user holds less, then to the queue pair that holds
  * less. The other packet is dropped, as if none were ever kept: its sender sends it again.
@@ -17,7 +16,7 @@
  * queue pairs of a user three times as many (as in MultiQueue, requester/buffer_shares.h), and
  * packets go when they are older than EARLY_NS. All go when the pool runs low.
  *
- * The stage of the module that owns the table, unless said otherwise.
+ * Stage responder_exec, unless said otherwise.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,7 +37,6 @@ struct early_place {
 
 struct early {
 	const struct qp_table *qps;
-	size_t counts;		  /* offset of the struct early_count in struct qp */
 	uint32_t size;		  /* places */
 	uint32_t count;		  /* of them taken */
 	uint32_t hand;		  /* the place that early_look() sees next */
@@ -48,11 +46,9 @@ struct early {
 	struct early_place place[];
 };
 
-/* Makes a table of `size` places, on the engine's node. `counts`: offsetof(struct qp, ...) of what
- * it counts for each queue pair. NULL: no memory. Control thread. */
-struct early *early_create(const struct engine *e, const char *what, uint32_t size, size_t counts);
-/* How many places fit the engine's buffers. */
-uint32_t early_size(const struct engine *e);
+/* Makes a table on the engine's node, with as many places as fit its buffers. NULL: no memory.
+ * Control thread. */
+struct early *early_create(const struct engine *e);
 /* Frees the table and what it still keeps. Control thread. */
 void early_destroy(struct early *t);
 
