@@ -95,14 +95,6 @@ static const char *refusal_text(int error)
 	}
 }
 
-static bool is_channel(const char *name)
-{
-	for (unsigned i = 0; i < CHANNEL_COUNT; i++)
-		if (strcmp(name, channel_infos[i].name) == 0)
-			return true;
-	return false;
-}
-
 /* "HCA" or "[HCA.]CHANNEL". Exit code. */
 static int read_operand(struct capture *c)
 {
@@ -110,7 +102,7 @@ static int read_operand(struct capture *c)
 	const char *last = dot ? dot + 1 : word, *hca = c->r->hca ? c->r->hca : "";
 	int length = (int)strlen(hca);
 
-	if (is_channel(last)) {
+	if (channel_named(last) != CHANNEL_COUNT) {
 		strcpy(c->in.channel, last);
 		if (dot) {
 			hca = word;

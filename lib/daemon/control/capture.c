@@ -76,68 +76,50 @@ static struct device *device_meant(struct control *c, const char *name)
 	return name[0] ? device_named(c, name) : device_first(c);
 }
 
-int run_capture(struct call *call)
+/* Captures what is meant and replies with its name. */
+static int capture(struct call *call, enum channel_id channel, const struct control_capture *in)
 {
-	const struct control_capture *in = call->body;
 	struct control_capture_reply *out = call->reply;
 	struct client *client = call->client;
-	struct device *d;
-	int rc = check(client, in);
+	struct device *d = device_meant(client->control, in->device);
+	bool port = channel == CHANNEL_COUNT;
+	int rc;
 
-	if (rc)
-		return rc;
-	d = device_meant(client->control, in->device);
 	if (!d)
 		return -ENODEV;
-	if (!d->config.ops.capture)
+	if (port && !d->config.ops.capture)
 		return -EOPNOTSUPP;
-	rc = begin(call, d, CHANNEL_COUNT, in);
+	if (!port && !device_may_stop(d))
+		return -EACCES;
+	rc = begin(call, d, channel, in);
 	if (rc)
 		return rc;
 	memcpy(out->device, d->config.name, sizeof(out->device));
-	CLIENT_LOG(client, NOTICE, "user %u captures %s", (unsigned int)client->uid,
-		   d->config.name);
+	CLIENT_LOG(client, NOTICE, "user %u captures %s%s%s", (unsigned int)client->uid,
+		   port ? "" : channel_infos[channel].name, port ? "" : " of ", d->config.name);
 	return 0;
 }
 
-/* CHANNEL_COUNT: there is none of that name. */
-static enum channel_id channel_named(const char *name)
+int run_capture(struct call *call)
 {
-	unsigned int i = 0;
+	const struct control_capture *in = call->body;
+	int rc = check(call->client, in);
 
-	while (i < CHANNEL_COUNT && strcmp(name, channel_infos[i].name) != 0)
-		i++;
-	return i;
+	return rc ? rc : capture(call, CHANNEL_COUNT, in);
 }
 
 int run_capture_channel(struct call *call)
 {
 	const struct control_capture_channel *in = call->body;
-	struct control_capture_reply *out = call->reply;
-	struct client *client = call->client;
 	enum channel_id channel;
-	struct device *d;
-	int rc = check(client, &in->capture);
+	int rc = check(call->client, &in->capture);
 
 	if (rc)
 		return rc;
 	if (!memchr(in->channel, 0, sizeof(in->channel)))
 		return -EINVAL;
 	channel = channel_named(in->channel);
-	if (channel == CHANNEL_COUNT)
-		return -EINVAL;
-	d = device_meant(client->control, in->capture.device);
-	if (!d)
-		return -ENODEV;
-	if (!device_may_stop(d))
-		return -EACCES;
-	rc = begin(call, d, channel, &in->capture);
-	if (rc)
-		return rc;
-	memcpy(out->device, d->config.name, sizeof(out->device));
-	CLIENT_LOG(client, NOTICE, "user %u captures %s of %s", (unsigned int)client->uid,
-		   in->channel, d->config.name);
-	return 0;
+	return channel == CHANNEL_COUNT ? -EINVAL : capture(call, channel, &in->capture);
 }
 
 void captures_debug_changed(struct control *c)

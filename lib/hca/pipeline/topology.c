@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The pipeline as data: four arrays made from topology.def. */
+#include <string.h>
 #include "pipeline/topology.h"
 
 const struct stage_info stage_infos[STAGE_COUNT] = {
@@ -30,4 +31,13 @@ enum module_id module_caller(enum module_id id)
 		if (call_infos[i].called == id)
 			return call_infos[i].caller;
 	return MODULE_COUNT;
+}
+
+enum channel_id channel_named(const char *name)
+{
+	enum channel_id id = 0;
+
+	while (id < CHANNEL_COUNT && strcmp(name, channel_infos[id].name) != 0)
+		id++;
+	return id;
 }

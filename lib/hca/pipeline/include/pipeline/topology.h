@@ -59,4 +59,7 @@ extern const struct call_info call_infos[CALL_COUNT];
 /* The module that calls that one; MODULE_COUNT: none does, its stage polls it. */
 enum module_id module_caller(enum module_id id);
 
+/* CHANNEL_COUNT: no channel has that name. */
+enum channel_id channel_named(const char *name);
+
 #endif
