@@ -99,16 +99,22 @@ TEST(dp_copy__thirty_entries)
 	gathered(lengths, SGE_MAX);
 }
 
-TEST(dp_copy__inline)
+/* A SEND of 700 bytes in its descriptor, the pattern 42. */
+static struct rte_mbuf *sent_inline(void)
 {
 	struct wqe w = wqe_begin(0, 0, 0);
-	struct rte_mbuf *m;
 
 	wqe_add_inline(&w, 700, 700, 42);
 	fx_put(CHANNEL_WS_WP, fetched(0, USER_SEND, 0, w.bytes));
 	wp_poll(fx->e);
 	dp_poll(fx->e);
-	m = fx_take(CHANNEL_DP_RTC);
+	return fx_take(CHANNEL_DP_RTC);
+}
+
+TEST(dp_copy__inline)
+{
+	struct rte_mbuf *m = sent_inline();
+
 	copy_in_pieces(m, 700, 256, 42, true);
 	rte_mbuf_raw_free(m);
 }
@@ -118,14 +124,8 @@ TEST(dp_refer__inline)
 {
 	const struct wqe_data entry = {.length = 700, .lkey = FX_KEY, .addr = FX_VA};
 	uint8_t dst[sizeof(struct payload_ref)];
-	struct wqe w = wqe_begin(0, 0, 0);
-	struct rte_mbuf *m;
+	struct rte_mbuf *m = sent_inline();
 
-	wqe_add_inline(&w, 700, 700, 42);
-	fx_put(CHANNEL_WS_WP, fetched(0, USER_SEND, 0, w.bytes));
-	wp_poll(fx->e);
-	dp_poll(fx->e);
-	m = fx_take(CHANNEL_DP_RTC);
 	request_of(m)->data_first =
 		RTE_ALIGN_CEIL(request_of(m)->data_first, sizeof(entry)); /* as entries are */
 	memcpy(request_wqe(m) + request_of(m)->data_first, &entry, sizeof(entry));
