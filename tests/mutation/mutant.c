@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Reads from the environment which mutant lives, which test of the program is to run and for how
- * much time of the processor, and writes down which answers each point gave. See mutant.h.
+ * much time of the processor, and writes down which answers each point gave and how much of that
+ * time it took. See mutant.h.
  */
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -14,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "mutant.h"
@@ -50,10 +52,12 @@ __attribute__((constructor)) static void mutant_begin(void)
 __attribute__((destructor)) static void mutant_end(void)
 {
 	FILE *f = record ? fopen(record, "w") : NULL;
+	double seconds = (double)clock() / CLOCKS_PER_SEC;
 
 	if (!f)
 		return;
 	fwrite(mutant_answers, 1, MUTANT_POINTS, f);
+	fwrite(&seconds, sizeof(seconds), 1, f);
 	fclose(f);
 }
 

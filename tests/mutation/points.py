@@ -26,6 +26,10 @@ class Point:
         self.number, self.file, self.line = number, file, line
         self.function, self.text, self.breaks = function, text, []
 
+    def is_at(self, place):
+        """`place`: the end of a path, with :LINE or without."""
+        return f"{self.file}:{self.line}".endswith(place) or self.file.endswith(place)
+
 
 class Source:
     def __init__(self, name, text, first, stores=False):
