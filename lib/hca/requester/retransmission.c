@@ -342,17 +342,6 @@ static struct rte_mbuf *walk_next(struct engine *e, struct qp *q)
 	}
 }
 
-/* Fills m[] with up to `room` packets of the walk. *wait: it must pause after the last. */
-static unsigned walk(struct engine *e, struct qp *q, struct rte_mbuf **m, unsigned room, bool *wait)
-{
-	unsigned n = 0;
-
-	*wait = false;
-	while (n < room && !*wait && (m[n] = walk_next(e, q)))
-		*wait = packet_asks(packet_of(m[n++])) && !within_window(q);
-	return n;
-}
-
 /* All packets have been passed to ReqPktGen; has it taken the last one? */
 static bool handed_over(const struct engine *e, const struct qp *q)
 {
@@ -368,16 +357,27 @@ static uint32_t walk_end(const struct qp *q)
 	return q->rrc.one_missing ? q->rrc.retransmit_end : qp_next_psn(q);
 }
 
+/* Fills m[] with up to `room` packets of the walk. *wait: it must pause after the last. */
+static unsigned walk(struct engine *e, struct qp *q, struct rte_mbuf **m, unsigned room, bool *wait)
+{
+	unsigned n = 0;
+
+	*wait = false;
+	while (n < room && !*wait && psn_before(q->rrc.retransmit_psn, walk_end(q)) &&
+	       (m[n] = walk_next(e, q)))
+		*wait = packet_asks(packet_of(m[n++])) && !within_window(q);
+	return n;
+}
+
 static unsigned retransmit_some(struct engine *e, struct qp *q, unsigned room)
 {
 	struct channel *out = &e->channel[CHANNEL_RRC_RPG];
 	struct rte_mbuf *m[BURST];
-	unsigned most = q->rrc.one_missing ? 1 : BURST, n = 0;
-	bool wait = false;
+	unsigned n;
+	bool wait;
 
 	q->rrc.retransmit_psn = walk_psn(q);
-	if (psn_before(q->rrc.retransmit_psn, walk_end(q)))
-		n = walk(e, q, m, RTE_MIN(room, most), &wait);
+	n = walk(e, q, m, RTE_MIN(room, (unsigned)BURST), &wait);
 	if (n) {
 		channel_put(out, m, n);
 		q->rrc.retransmit_put = (uint32_t)out->put;
