@@ -394,8 +394,7 @@ static bool is_void(struct engine *e, const struct qp *qp)
 	if (qp->respg.head->qpn != qp_number(qp) || qp_state(qp) < QP_RTR)
 		return true;
 	return qp_state(qp) == QP_ERR && !order_ends_in_fatal_nak(qp) &&
-	       ring_empty(e->channel[CHANNEL_EE_RESPG].ring) &&
-	       ring_empty(e->channel[CHANNEL_EE_RESPG].in);
+	       ring_empty(e->channel[CHANNEL_EE_RESPG].ring);
 }
 
 /* ---- pacing ---- */
