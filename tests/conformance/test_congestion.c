@@ -45,8 +45,23 @@ static void counted(struct sim *s, unsigned marked, unsigned sent)
 
 /* ---- what draws a CNP ---- */
 
+/* No free buffer holds zeros. */
+static void soil_buffers(struct sim *s)
+{
+	unsigned n = 0;
+	struct rte_mbuf **m = calloc(s->packets->size, sizeof(*m));
+
+	while (n < s->packets->size && (m[n] = rte_pktmbuf_alloc(s->packets))) {
+		memset(m[n]->buf_addr, 0xa5, m[n]->buf_len);
+		n++;
+	}
+	rte_pktmbuf_free_bulk(m, n);
+	free(m);
+}
+
 TEST_RC(cnp__answers_a_marked_request)
 {
+	soil_buffers(s);
 	send_marked(s, WIRE_RC_WRITE_ONLY, PSN, LEN);
 	assert_int_equal(cnps(s, MS), 1);
 	counted(s, 1, 1);

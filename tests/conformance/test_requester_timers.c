@@ -112,6 +112,22 @@ TEST(c9_141__between_1_and_4_ttr_with_a_measured_round_trip)
 	}
 }
 
+/* A NAK that comes shortly before it expires starts it again with what is sent again. */
+RIG_TEST(c9_141__starts_again_with_each_retry, make(14, 7))
+{
+	uint64_t ttr = ttr_ns(14), step = ttr / 64;
+	struct rig_packet got;
+
+	peer_post(s, USER_RDMA_WRITE, MTU);
+	rig_expect(s, WIRE_RC_WRITE_ONLY, PSN);
+	wait_silent(s, ttr - ttr / 8, step);
+	peer_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
+	rig_expect(s, WIRE_RC_WRITE_ONLY, PSN);
+	assert_detected(14, wait_packet(s, &got, 5 * ttr, step));
+	peer_ack(s, PSN, 1);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
+}
+
 RIG_TEST(c9_140__timeout_0_is_off, make(0, 0))
 {
 	peer_post(s, USER_RDMA_WRITE, MTU);

@@ -179,6 +179,8 @@ static void send_into(struct sim *s, uint32_t room, uint32_t bad)
 		request(s, opcodes[i], PSN + i, 0, 0, lengths[i]);
 		if (i == bad) {
 			rig_expect_refusal(s, 0, PSN + i, AETH_NAK_INVALID_REQUEST, 0);
+			assert_int_equal(sim_context(s, 0, 0)->ee.refused,
+					 0); /* the receive's fault */
 			rig_expect_cqe(s, USER_INVALID, SYNDROME_LOCAL_LENGTH, 0);
 			rig_expect_cqe(s, USER_INVALID, SYNDROME_WR_FLUSH, SIM_RQ_STRIDE);
 			rig_untouched(s, RECV + room, MTU);

@@ -385,9 +385,11 @@ RIG_TEST(c9_094__read_of_more_than_2_to_the_31, make(3))
 	begin(s);
 	rig_request(s, 0, WIRE_RC_READ_REQUEST, PSN, AT, UINT32_MAX, 0);
 	rig_expect_refusal(s, 0, PSN, AETH_NAK_INVALID_REQUEST, 0);
+	assert_int_equal(sim_context(s, 0, 0)->ee.refused, 1);
 	begin(s); /* 2^31 is allowed, though not by this region */
 	rig_request(s, 0, WIRE_RC_READ_REQUEST, PSN, AT, 1u << 31, 0);
 	rig_expect_refusal(s, 0, PSN, AETH_NAK_REMOTE_ACCESS, 0);
+	assert_int_equal(sim_context(s, 0, 0)->ee.refused, 1);
 }
 
 /* First and middle packets have no pad. The length that goes with a pad is wrong as well: a packet

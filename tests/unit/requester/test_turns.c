@@ -402,6 +402,7 @@ TEST(share__of_owners)
 	/* what is taken may be counted before it is counted as put */
 	f->got[HOLDER_CLIENT + q->client] = 1;
 	assert_int_equal(mq_held(f, HOLDER_CLIENT + q->client), 0);
+	assert_int_equal(requester_holders(fx->e), 1);
 	f->got[HOLDER_CLIENT + q->client] = 0;
 }
 
@@ -481,6 +482,32 @@ TEST(share__no_buffer_at_all)
 	fx->e->mq->sw_free.size = size;
 	rtc_poll(fx->e);
 	assert_run(0, 1);
+}
+
+/* Entries of a READ: a user who holds more than his share gets none, not even for the first; one
+ * that is longer than the share of its client waits for those before it. */
+TEST(share__read_entries_of_owners)
+{
+	struct mq_free *f = &fx->e->mq->re_free;
+	uint32_t *user = &f->put[HOLDER_USER + fx->qp[0]->user];
+	uint32_t *client = &f->put[HOLDER_CLIENT + fx->qp[0]->client];
+	struct rte_mbuf *m = fx_request(0, USER_RDMA_READ, 8, 0);
+
+	f->size = 3;
+	*user = 3 * f->size + 10;
+	send_request(0, USER_RDMA_READ, 8, 0);
+	rtc_poll(fx->e);
+	assert_no_more();
+	*user = 0;
+	rtc_poll(fx->e);
+	assert_run(0, 1);
+	*client += 3;
+	request_of(m)->data_units = 2; /* as many as are left */
+	fx_put(CHANNEL_DP_RTC, m);
+	rtc_poll(fx->e);
+	assert_no_more();
+	assert_int_equal(fx->qp[0]->rtc.parked, PARK_READS);
+	*client -= 3;
 }
 
 /* Entries of READs: exactly as many as are left will do; one too many waits for those before. */
