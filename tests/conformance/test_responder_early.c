@@ -120,6 +120,22 @@ TEST_RC(c9_114__an_early_request_that_comes_twice_is_kept_once)
 	assert_true(word(s) == 1);
 }
 
+/* So may a second copy of what was kept. */
+TEST_RC(c9_080__a_copy_of_what_was_kept_draws_the_next_nak)
+{
+	add(s, 0, PSN + 1);
+	rig_expect_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
+	add(s, 0, PSN + 3);
+	add(s, 0, PSN);
+	rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN);
+	rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 1);
+	add(s, 0, PSN + 3);
+	rig_expect_nak(s, PSN + 2, AETH_NAK_SEQUENCE, 2);
+	add(s, 0, PSN + 2);
+	rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 2);
+	rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 3);
+}
+
 /* Of two gaps the second draws its NAK when a packet passes it after the first was filled: before,
  * the peer may be on its way back to it. */
 TEST_RC(c9_080__each_gap_draws_one_nak)
@@ -196,6 +212,20 @@ TEST_RC(early__none_survives_a_reset_or_an_error)
 		rig_untouched(s, AT, 64);
 		rig_reconnect(s, 0);
 	}
+}
+
+/* Only an error closes the gap: whoever wakes the module for another reason changes nothing. */
+TEST_RC(early__all_survive_a_wake)
+{
+	struct engine *e = s->node[0].hca->engines;
+	struct qp *q = sim_context(s, 0, 0);
+
+	write_at(s, PSN + 1, AT, 64);
+	rig_expect_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
+	wake_post(&e->wake[WAKE_EE], &q->wake[WAKE_EE], q->index);
+	sim_run(s, 10 * US);
+	write_at(s, PSN, AT, 64);
+	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
 }
 
 /* A gap that is never filled: the packets behind it go back to the pool. */
@@ -369,6 +399,21 @@ static void make_patient(struct sim *s)
 {
 	come_late(s, PSN, 400 * US, true);
 	come_late(s, PSN + 2, 400 * US, true);
+}
+
+/* What cannot be kept has to be sent again: that ends it. */
+TEST_RC(c9_079__a_dropped_request_ends_patience)
+{
+	uint64_t began_ns;
+
+	make_patient(s);
+	write_at(s, PSN + 5, AT, 8);
+	rig_silent(s, 50 * US);
+	s->node[0].hca->engines[0].settings.loss_recovery = LOSS_RECOVERY_STANDARD;
+	began_ns = s->now_ns;
+	write_at(s, PSN + 6, AT, 8);
+	rig_expect_nak(s, PSN + 4, AETH_NAK_SEQUENCE, 4);
+	assert_in_range(s->now_ns - began_ns, 1, 50 * US);
 }
 
 /* A second copy of what is kept says nothing about the missing packet. */

@@ -151,6 +151,54 @@ TEST(probe__sends_again_and_counts_nothing_down)
 	fx_assert_counter(loss_timeouts, 0);
 }
 
+/* These packets are sent again, and no others. */
+static void assert_again(unsigned first, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		assert_retransmission(WIRE_RC_SEND_ONLY, P(first + i));
+	assert_no_retransmission();
+	rrc_poll(fx->e);
+}
+
+/* Toward a peer that keeps what comes behind a gap the first one sends one packet, the others all;
+ * what is acknowledged behind all of them shows no next gap. */
+TEST(probe__of_one_packet_and_then_of_all)
+{
+	unsigned psn = 0;
+
+	round_trip(&psn, 100 * US);
+	fx->qp[0]->rrc.peer_keeps = 4;
+	sends(3);
+	for (unsigned i = 0; i < 3; i++) {
+		fx->e->now_ns += 100000 * US;
+		probe(0);
+		rrc_poll(fx->e);
+		assert_again(psn, i ? 3 : 1);
+	}
+	acknowledge(P(psn));
+	rrc_poll(fx->e);
+	assert_no_retransmission();
+}
+
+/* It is acknowledged before the packet that it sends again has left. */
+TEST(probe__overtaken_by_an_acknowledgement)
+{
+	unsigned psn = 0;
+
+	round_trip(&psn, 100 * US);
+	fx->qp[0]->rrc.peer_keeps = 4;
+	sends(3);
+	fx->e->now_ns += 100000 * US;
+	probe(0);
+	rrc_poll(fx->e);
+	acknowledge(P(psn));
+	rrc_poll(fx->e);
+	assert_again(psn, 1);
+	acknowledge(P(psn + 1)); /* now it shows that the next one is missing */
+	rrc_poll(fx->e);
+	assert_again(psn + 2, 1);
+}
+
 /* The next one waits twice as long; an acknowledgement ends that. Never longer than Ttr. */
 TEST(probe__each_waits_twice_as_long)
 {
