@@ -9,11 +9,7 @@
 #include "base/ip.h"
 #include "setting.h"
 
-enum { WORD_BYTES = 64 };
-
-/* The next word of a list separated by commas, without the spaces around it. False at the end;
- * *length_error: too long. */
-static bool next_word(const char **list, char word[WORD_BYTES])
+bool next_word(const char **list, char word[SETTING_WORD_BYTES])
 {
 	const char *from = *list + strspn(*list, " \t,");
 	size_t length = strcspn(from, ",");
@@ -21,8 +17,8 @@ static bool next_word(const char **list, char word[WORD_BYTES])
 	*list = from + length;
 	while (length && isspace((unsigned char)from[length - 1]))
 		length--;
-	if (length >= WORD_BYTES)
-		length = WORD_BYTES - 1; /* longer than anything accepted */
+	if (length >= SETTING_WORD_BYTES)
+		length = SETTING_WORD_BYTES - 1; /* longer than anything accepted */
 	memcpy(word, from, length);
 	word[length] = '\0';
 	return length > 0;
@@ -64,7 +60,7 @@ static int parse_address(char *word, struct port_address *a, struct reason *why)
 
 int parse_addresses(const char *value, struct port_addresses *to, struct reason *why)
 {
-	char word[WORD_BYTES];
+	char word[SETTING_WORD_BYTES];
 	int ret;
 
 	memset(to, 0, sizeof(*to));
@@ -81,7 +77,7 @@ int parse_addresses(const char *value, struct port_addresses *to, struct reason 
 
 int parse_gateways(const char *value, struct port_gateways *g, struct reason *why)
 {
-	char word[WORD_BYTES];
+	char word[SETTING_WORD_BYTES];
 	uint8_t ip[16];
 	bool v6;
 
@@ -119,7 +115,7 @@ static int parse_peer(char *word, struct peer_list *peers, struct reason *why)
 
 int parse_peers(const char *value, struct peer_list *peers, struct reason *why)
 {
-	char word[WORD_BYTES];
+	char word[SETTING_WORD_BYTES];
 	int ret = 0;
 
 	memset(peers, 0, sizeof(*peers));
@@ -168,7 +164,7 @@ static int add_cpu(struct config_cpus *cpus, unsigned cpu, struct reason *why)
 
 int parse_cpus(const char *value, struct config_cpus *cpus, struct reason *why)
 {
-	char word[WORD_BYTES];
+	char word[SETTING_WORD_BYTES];
 
 	cpus->count = 0;
 	while (next_word(&value, word)) {

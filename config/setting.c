@@ -228,6 +228,8 @@ int setting_parse(const struct setting *s, const char *key, const char *value, v
 		return parse_permissions(s, value, field, why);
 	case KIND_HUGEPAGES:
 		return parse_hugepages(s, value, field, why);
+	case KIND_LOG_LEVELS:
+		return parse_log_levels(value, field, why);
 	case KIND_CPUS:
 		return parse_cpus(value, field, why);
 	case KIND_ADDRESSES:

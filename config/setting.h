@@ -4,6 +4,8 @@
 /* settings.def as data, private to config/. */
 #include "config/config.h"
 
+enum { SETTING_WORD_BYTES = 64 }; /* of a list */
+
 enum setting_scope { SCOPE_DAEMON, SCOPE_HCA };
 
 enum setting_kind {
@@ -17,6 +19,7 @@ enum setting_kind {
 	KIND_NAME,	  /* letters, digits, - and _ */
 	KIND_PERMISSIONS, /* octal, as for chmod; 4 bytes */
 	KIND_HUGEPAGES,	  /* auto, off or MiB */
+	KIND_LOG_LEVELS,  /* info, cm=debug: struct log_levels */
 	KIND_CPUS,	  /* list of CPUs and ranges of them: struct config_cpus */
 	KIND_ADDRESSES,	  /* addresses with prefix lengths: struct port_addresses */
 	KIND_GATEWAYS,	  /* addresses: struct port_gateways */
@@ -67,11 +70,18 @@ int setting_parse(const struct setting *s, const char *key, const char *value, v
 /* The value as text, such that setting_parse() gives the same; of settings lcore.*: all of them. */
 void setting_text(const struct setting *s, const void *base, char out[CONFIG_TEXT_BYTES]);
 
+/* The next word of a list separated by commas, without the spaces around it, of which what is too
+ * long is cut off: it is longer than anything accepted. False at the end. */
+bool next_word(const char **list, char word[SETTING_WORD_BYTES]);
+
 /* Parsers of addresses. 0; -EINVAL with *why. */
 int parse_addresses(const char *value, struct port_addresses *to, struct reason *why);
 int parse_gateways(const char *value, struct port_gateways *g, struct reason *why);
 int parse_peers(const char *value, struct peer_list *peers, struct reason *why);
 int parse_mac(const char *value, uint8_t mac[6], struct reason *why);
+
+/* 0; -EINVAL with *why. */
+int parse_log_levels(const char *value, struct log_levels *levels, struct reason *why);
 
 /* Parsers of CPUs and placements. 0; -EINVAL with *why. */
 int parse_cpus(const char *value, struct config_cpus *cpus, struct reason *why);

@@ -125,6 +125,15 @@ static void put_mac(struct text *t, const uint8_t mac[6])
 		    mac[5]);
 }
 
+static void put_log_levels(struct text *t, const struct log_levels *levels)
+{
+	put(t, "%s", log_level_names[levels->all]);
+	for (unsigned i = 0; i < LOG_MODULE_COUNT; i++)
+		if (levels->module[i])
+			put(t, ", %s=%s", log_module_names[i],
+			    log_level_names[levels->module[i] - 1]);
+}
+
 /* All that were set: those of one engine, and of all (the last row). */
 static void put_placements(struct text *t, const struct hca_section *h)
 {
@@ -175,6 +184,9 @@ void setting_text(const struct setting *s, const void *base, char out[CONFIG_TEX
 		break;
 	case KIND_HUGEPAGES:
 		put_hugepages(&t, *(const uint32_t *)field);
+		break;
+	case KIND_LOG_LEVELS:
+		put_log_levels(&t, field);
 		break;
 	case KIND_CPUS:
 		put_cpus(&t, field);

@@ -36,7 +36,7 @@ static int apply(struct daemon *d)
 	const struct daemon_config *c = &d->config.daemon;
 	int failed = 0;
 
-	rte_log_set_level(softhca_logtype, RTE_LOG_ERR + c->log_level);
+	log_set_levels(&c->log_level);
 	lcores_set_idle(&d->lcores, c);
 	shares_set_user_part(d->shares, c->user_share);
 	shares_set_total(d->shares, SHARE_connections, 0, c->connections);

@@ -158,7 +158,6 @@ static void add_devices(struct args *a, const struct config *c)
 
 int eal_start(const struct config *c, const struct config_cpus *cpus, uint32_t *memory_mib)
 {
-	static const char *const levels[] = {"error", "warning", "notice", "info", "debug"};
 	static struct args args; /* EAL keeps pointers into it */
 
 	add(&args, "softhcad");
@@ -172,7 +171,6 @@ int eal_start(const struct config *c, const struct config_cpus *cpus, uint32_t *
 	add(&args, "--log-level=lib.telemetry:error");
 	add(&args, "--log-level=*:warning");
 	add(&args, "--log-level=lib.eal:error"); /* it warns of each missing kind of hugepages */
-	add(&args, "--log-level=softhca:%s", levels[c->daemon.log_level]);
 	add_lcores(&args, cpus);
 	add_devices(&args, c);
 	*memory_mib = 0;
@@ -183,6 +181,7 @@ int eal_start(const struct config *c, const struct config_cpus *cpus, uint32_t *
 		LOG(ERR, "cannot start EAL: %s", rte_strerror(rte_errno));
 		return -rte_errno;
 	}
+	log_set_levels(&c->daemon.log_level);
 #ifdef SOFTHCA_VISIBLE_POOLS
 	return rte_mbuf_set_user_mempool_ops(visible_pools());
 #else

@@ -122,8 +122,7 @@ int main(int argc, char **argv)
 		break;
 	}
 	log_stream_open();
-	/* EAL gets the same as an argument; this applies until then. */
-	rte_log_set_level(softhca_logtype, RTE_LOG_ERR + d.config.daemon.log_level);
+	log_set_levels(&d.config.daemon.log_level);
 	LOG(NOTICE, "softhcad %s", SOFTHCA_VERSION);
 	raise_descriptors();
 	privileges_limit(&d.config);

@@ -130,7 +130,7 @@ int options_config(const struct options *o, struct config *written, struct confi
 		ret = config_set(written, set_socket, error);
 	}
 	if (o->verbose)
-		written->daemon.log_level = CONFIG_LOG_DEBUG;
+		written->daemon.log_level = (struct log_levels){.all = LEVEL_DEBUG};
 	return ret;
 }
 

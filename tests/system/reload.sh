@@ -89,6 +89,9 @@ check 'the same of both' set_ loss 0
 check 'where it differs' grep -qx 'right.loss: as before' "$SCRATCH/set.log"
 why='left.qps: needs a restart' check 'not what needs a restart' refused set_ left.qps 128
 why='out of range' check 'nor what the file may not have' refused set_ left.loss 2
+check 'log level of a module' set_ daemon.log_level error,control=debug
+set_
+check 'which logs programs' says ', connected'
 check 'log level' set_ daemon.log_level error
 check 'poll' set_ daemon.poll busy
 moves

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include "base/limits.h"
+#include "base/log_levels.h"
 #include "base/peer_list.h"
 #include "config/paths.h"
 #include "pipeline/engine.h"
@@ -30,13 +31,6 @@ enum {
 #define CONFIG_HUGEPAGES_OFF  0u
 #define CONFIG_HUGEPAGES_AUTO UINT32_MAX
 
-enum config_log_level {
-	CONFIG_LOG_ERROR,
-	CONFIG_LOG_WARNING,
-	CONFIG_LOG_NOTICE,
-	CONFIG_LOG_INFO,
-	CONFIG_LOG_DEBUG
-};
 enum config_poll { CONFIG_POLL_ADAPTIVE, CONFIG_POLL_BUSY };
 enum config_icrc { CONFIG_ICRC_AUTO, CONFIG_ICRC_ALWAYS };
 enum config_tx_copy { CONFIG_TX_COPY_AUTO, CONFIG_TX_COPY_ALWAYS };
@@ -54,7 +48,7 @@ struct daemon_config {
 	char admin_group[CONFIG_PREFIX_BYTES];
 	char user[CONFIG_PREFIX_BYTES];
 	char prefix[CONFIG_PREFIX_BYTES];
-	uint32_t log_level;	/* enum config_log_level */
+	struct log_levels log_level;
 	uint32_t hugepages_mib; /* or CONFIG_HUGEPAGES_* */
 	uint32_t memory_mib;	/* 0: computed by the daemon */
 	struct config_cpus lcores;

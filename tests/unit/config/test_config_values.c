@@ -215,6 +215,26 @@ TEST(socket__permissions_and_group)
 	assert_int_equal(set_daemon(&c, "socket_group", "a b", &why), -EINVAL);
 }
 
+TEST(log_level__of_all_and_of_modules)
+{
+	static const char *const refused[] = {"loud", "info,cm=loud", "cm:debug",
+					      "cm=",  "=debug",	      "pmd=debug"};
+	struct config c;
+	struct reason why;
+
+	config_defaults(&c);
+	assert_int_equal(set_daemon(&c, "log_level", "notice, cm=debug,port=error", &why), 0);
+	assert_int_equal(c.daemon.log_level.all, LEVEL_NOTICE);
+	assert_int_equal(c.daemon.log_level.module[LOG_daemon], 0);
+	assert_int_equal(c.daemon.log_level.module[LOG_cm], 1 + LEVEL_DEBUG);
+	assert_int_equal(c.daemon.log_level.module[LOG_port], 1 + LEVEL_ERROR);
+	for (unsigned i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		assert_int_equal(set_daemon(&c, "log_level", refused[i], &why), -EINVAL);
+	assert_int_equal(set_daemon(&c, "log_level", "cm=debug", &why), 0); /* the rest as always */
+	assert_int_equal(c.daemon.log_level.all, LEVEL_INFO);
+	assert_int_equal(c.daemon.log_level.module[LOG_port], 0);
+}
+
 TEST(hugepages__words_and_sizes)
 {
 	struct reason why;
