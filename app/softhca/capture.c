@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `softhca capture`: frames of a port, or elements of a channel, from the ring that the daemon writes
- * them into (host-abi/capture_ring.h) to a pcapng file or to lines. The daemon ends the capture when
- * this process does, however that happens.
+ * them into (host-abi/capture_ring.h) to a pcapng file, behind a queue (spool.h), or to lines. The daemon ends
+ * the capture when this process does, however that happens.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,9 +21,11 @@
 #include "host-abi/capture_ring.h"
 #include "host-abi/control.h"
 #include "pipeline/topology.h"
+#include "spool.h"
 #include "target.h"
 
-enum { PAGE_BYTES = 4096, FILE_BUFFER_BYTES = 256 << 10, POLL_MS = 5 };
+enum { PAGE_BYTES = 4096, POLL_MS = 5, RING_BYTES_MAX = 64 << 20 };
+#define BUFFER_BYTES_MAX (64ull << 30)
 
 struct capture {
 	const struct request *r;
@@ -31,18 +33,29 @@ struct capture {
 	int daemon;			   /* the connection: the capture lasts as long as it */
 	struct control_capture_channel in; /* what is asked for; no channel: a port's frames */
 	char name[PCAPNG_NAME_BYTES];
+	struct spool *spool; /* of the file; NULL: lines */
 	FILE *out;
 	bool ended, daemon_gone;
+	bool emptied;			    /* the ring, when it was looked at last */
 	uint64_t frames, dropped;	    /* in all */
 	uint64_t file_frames, file_dropped; /* of this file; dropped before it began */
 };
 
 static volatile sig_atomic_t told_to_end;
 
+/* A second one, later than one to the whole group may come, ends what waits for a reader. */
 static void on_signal(int number)
 {
-	(void)number;
+	static time_t first;
+	const time_t now = time(NULL);
+
+	if (!told_to_end)
+		first = now;
 	told_to_end = 1;
+	if (now < first + 2)
+		return;
+	signal(number, SIG_DFL);
+	raise(number);
 }
 
 static void handle_signals(void)
@@ -133,12 +146,18 @@ static int ask_capture(struct capture *c, int fd)
 	return error;
 }
 
+/* The part of the buffer that the daemon writes into; the rest is the spool's. */
+static uint64_t ring_bytes(const struct request *r)
+{
+	return r->buffer_bytes < RING_BYTES_MAX ? r->buffer_bytes : RING_BYTES_MAX;
+}
+
 /* Exit code. */
 static int begin(struct capture *c)
 {
 	const char *hca = c->in.capture.device;
-	const uint64_t bytes = CAPTURE_HEAD_BYTES +
-			       ((c->r->buffer_bytes + PAGE_BYTES - 1) & -(uint64_t)PAGE_BYTES);
+	const uint64_t bytes =
+		CAPTURE_HEAD_BYTES + ((ring_bytes(c->r) + PAGE_BYTES - 1) & -(uint64_t)PAGE_BYTES);
 	int fd = make_ring(&c->ring, bytes), error;
 
 	if (fd < 0)
@@ -167,42 +186,60 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static int open_file(struct capture *c)
+/* The next file, or the lines. 0 or -errno. */
+static int open_stream(struct capture *c)
 {
-	c->out = c->r->file && strcmp(c->r->file, "-") != 0 ? pcapng_create(c->r->file) : stdout;
+	c->out = c->spool ? spool_stream(c->spool) : stdout;
 	if (!c->out)
 		return -errno;
-	setvbuf(c->out, NULL, _IOFBF, FILE_BUFFER_BYTES);
 	c->file_frames = 0;
 	c->file_dropped = c->dropped;
-	if (!c->r->file)
+	if (!c->spool)
 		return 0;
 	return pcapng_begin(c->out, c->name, c->in.channel[0] ? PCAPNG_UPPER_PDU : PCAPNG_ETHERNET,
 			    c->r->snaplen);
 }
 
-/* 0 or -errno: what had been buffered is written now. */
-static int close_file(struct capture *c)
+static int close_stream(struct capture *c)
 {
 	int error = 0;
 
-	if (c->r->file)
+	if (c->spool)
 		error = pcapng_end(c->out, now_ns(), c->file_frames, c->dropped - c->file_dropped);
-	return fclose(c->out) && !error ? -errno : error;
+	if (fclose(c->out) && !error)
+		error = -errno;
+	c->out = NULL;
+	return error;
 }
 
-/* FILE becomes FILE.1, and a new one begins. */
+/* The spool is for a file, and for a pipe that may stall. 0 or -errno. */
+static int open_output(struct capture *c)
+{
+	const char *path = c->r->file;
+
+	if (path) {
+		c->spool = spool_begin(strcmp(path, "-") == 0 ? NULL : path,
+				       c->r->buffer_bytes - ring_bytes(c->r));
+		if (!c->spool)
+			return -errno;
+	}
+	return open_stream(c);
+}
+
+/* 0 or -errno: all has been written now. */
+static int close_output(struct capture *c)
+{
+	int error = c->out ? close_stream(c) : 0, last = c->spool ? spool_end(c->spool) : 0;
+
+	return last ? last : error;
+}
+
 static int rotate(struct capture *c)
 {
-	char old[4096];
-	int error = close_file(c);
+	int error = close_stream(c);
 
-	c->out = NULL;
-	if (error)
-		return error;
-	if (snprintf(old, sizeof(old), "%s.1", c->r->file) >= (int)sizeof(old))
-		return -ENAMETOOLONG;
-	return rename(c->r->file, old) ? -errno : open_file(c);
+	spool_turn(c->spool);
+	return error ? error : open_stream(c);
 }
 
 static bool passes(const struct capture *c, const struct pcapng_frame *frame)
@@ -261,14 +298,23 @@ static const struct capture_record *earliest(struct capture_head *ring, unsigned
 	return first;
 }
 
-/* What there is. 0 or -errno of the write. */
+/* The earliest frame, if there is room for it where it goes. */
+static const struct capture_record *next_frame(struct capture *c, unsigned *queue)
+{
+	const struct capture_record *r = earliest(c->ring, queue);
+
+	c->emptied = !r;
+	return c->spool && !spool_has_room(c->spool) ? NULL : r;
+}
+
+/* What there is. 0 or -errno of a write. */
 static int drain(struct capture *c)
 {
 	const struct capture_record *r;
 	unsigned queue = 0;
-	int error = 0;
+	int error = c->spool ? spool_error(c->spool) : 0;
 
-	while (!error && !c->ended && !told_to_end && (r = earliest(c->ring, &queue)) != NULL) {
+	while (!error && !c->ended && !told_to_end && (r = next_frame(c, &queue)) != NULL) {
 		error = put_frame(c, r);
 		capture_pass(c->ring, queue, r);
 	}
@@ -281,13 +327,16 @@ static int drain(struct capture *c)
 /* Waits a little, and looks whether the daemon or the reader of a pipe has gone. */
 static void wait_more(struct capture *c)
 {
-	struct pollfd fds[2] = {{.fd = c->daemon, .events = POLLIN}, {.fd = fileno(c->out)}};
+	const bool own_file = c->r->file && strcmp(c->r->file, "-") != 0;
+	struct pollfd fds[2] = {{.fd = c->daemon_gone ? -1 : c->daemon, .events = POLLIN},
+				{.fd = own_file ? -1 : STDOUT_FILENO}};
 
 	if (poll(fds, 2, POLL_MS) <= 0)
 		return;
-	if (fds[0].revents)
+	if (fds[0].revents) {
 		fputs("softhca: the daemon has ended the capture\n", stderr);
-	c->daemon_gone = fds[0].revents;
+		c->daemon_gone = true;
+	}
 	c->ended |= (fds[1].revents & POLLERR) != 0;
 }
 
@@ -296,7 +345,7 @@ static int read_frames(struct capture *c)
 {
 	int error = drain(c);
 
-	while (!error && !c->ended && !c->daemon_gone && !told_to_end) {
+	while (!error && !c->ended && !(c->daemon_gone && c->emptied) && !told_to_end) {
 		wait_more(c);
 		error = drain(c);
 	}
@@ -305,16 +354,13 @@ static int read_frames(struct capture *c)
 
 static int capture(struct capture *c)
 {
-	int error = open_file(c);
+	int error = open_output(c), last;
 
 	fprintf(stderr, "softhca: capturing %s\n", c->name);
 	if (!error)
 		error = read_frames(c);
-	if (c->out) {
-		int last = close_file(c);
-
-		error = error ? error : last;
-	}
+	last = close_output(c);
+	error = error ? error : last;
 	fprintf(stderr, "%llu %s captured, %llu dropped\n", (unsigned long long)c->frames,
 		c->in.channel[0] ? "elements" : "frames", (unsigned long long)c->dropped);
 	if (!error || error == -EPIPE) /* whoever reads has enough */
@@ -330,8 +376,8 @@ static int refuse_options(const struct request *r)
 		why = "frames are not printed as JSON";
 	else if (r->rotate_bytes && (!r->file || strcmp(r->file, "-") == 0))
 		why = "--rotate needs a file";
-	else if (r->buffer_bytes > CAPTURE_BYTES_MAX - CAPTURE_HEAD_BYTES)
-		why = "--buffer: more than 256M";
+	else if (r->buffer_bytes > BUFFER_BYTES_MAX)
+		why = "--buffer: more than 64G";
 	else if (r->file && strcmp(r->file, "-") == 0 && isatty(STDOUT_FILENO))
 		why = "-w - is for a pipe or a file, not for a terminal";
 	if (!why)

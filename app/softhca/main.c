@@ -312,7 +312,7 @@ static int execute(struct line *l)
 
 int main(int argc, char **argv)
 {
-	struct line line = {.r = {.interval_s = 1, .buffer_bytes = 64 << 20}};
+	struct line line = {.r = {.interval_s = 1, .buffer_bytes = 256 << 20}};
 	int code;
 
 	if (argc > 1 && strcmp(argv[1], "complete") == 0)

@@ -60,6 +60,44 @@ check 'nothing was lost' test "$(lost whole)" = 0
 check 'it counts what it wrote' test "$(frames whole)" = "$(packets "$SCRATCH/captures/whole.pcapng")"
 frames_right "$SCRATCH/captures"
 
+# Into a pipe whose reader stands: its frames wait in the capture's own memory, where the ring is too small for them.
+mkfifo "$SCRATCH/pipe"
+into_pipe() { exec "$@" >"$SCRATCH/pipe"; }
+from_pipe() { exec cat <"$SCRATCH/pipe" >"$SCRATCH/$1.pcapng"; }
+# standing NAME ARGUMENTS...: such a capture, of left.
+standing() {
+	start "reader_$1" from_pipe "$1"
+	reader=$started
+	start "$1" into_pipe "$TOOL" capture left -w - "${@:2}"
+	capture=$started
+	wait_for 10 grep -q capturing "$SCRATCH/$1.log"
+	wait_for 10 test -s "$SCRATCH/$1.pcapng" # the reader has begun
+	kill -STOP "$reader"
+}
+# goes_on NAME: its reader does, and reads to the end.
+goes_on() {
+	kill -CONT "$reader"
+	check "$1: it ends" ends INT
+	wait_for 20 not_running "$reader"
+	check "$1: it counts what it wrote" test "$(frames "$1")" = "$(packets "$SCRATCH/$1.pcapng")"
+}
+memory() { awk '/^RssAnon/ { print $2 }' "/proc/$capture/status"; }
+holds() { [ "$(memory)" -ge "$1" ]; }
+standing waits
+before=$(memory)
+for round in 1 2 3; do
+	pair ring write_bw -s 65536 -n 512
+	check "it holds $((32 * round)) MiB" wait_for 20 holds $((before + 32 * round * 1024))
+done
+goes_on waits
+check 'nothing was lost meanwhile' test "$(lost waits)" = 0
+standing overflows --buffer 1M
+pair ring write_bw -s 65536 -n 512
+goes_on overflows
+check 'what had no room is counted' test "$(lost overflows)" -gt 0
+check 'in its file, too' test "$(dropped "$SCRATCH/overflows.pcapng")" = "$(lost overflows)"
+rm "$SCRATCH"/waits.pcapng "$SCRATCH"/overflows.pcapng
+
 # A file of its user's alone, whatever it was before.
 others=$SCRATCH/others.pcapng
 touch "$others"

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPOOL_H
+#define SPOOL_H
+/*
+ * Files that are written one after the other by a thread of their own. What it has not written yet waits in
+ * memory, so that whoever fills the stream does not wait for a disk or for the reader of a pipe. That
+ * memory is allocated as it is needed. Functions are for one thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct spool;
+
+/* Writes to that file (pcapng_create()), or if path is NULL to standard output; up to that many bytes wait,
+ * 2 MiB at least. The caller keeps path. NULL, with errno. */
+struct spool *spool_begin(const char *path, uint64_t bytes);
+
+/* The stream of the next file, for which ftello() works; NULL, with errno. Its owner closes it. A write to it
+ * fails with the error of an earlier one, or with ENOMEM where there was no room. */
+FILE *spool_stream(struct spool *s);
+
+/* Is there room for a MiB? */
+bool spool_has_room(struct spool *s);
+
+/* Why no file is written any more: -errno; 0: all is well. */
+int spool_error(struct spool *s);
+
+/* What has been written is all of FILE, which becomes FILE.1; the next stream is a new FILE's. */
+void spool_turn(struct spool *s);
+
+/* Waits until all is written, and frees it. The stream is closed. 0 or -errno. */
+int spool_end(struct spool *s);
+
+#endif
