@@ -88,12 +88,13 @@ in_browser() {
 	start page python3 "$folder/page.py" "$1" "$url" "$SCRATCH/topology.json" "$name" "$pictures"
 	page=$started
 	rm -f "$pictures/live" "$pictures/gone"
-	wait_for 120 sh -c "test -e '$pictures/live' || ! kill -0 $page"
+	# Each look of it has a limit of its own, so these are for a page that does not end at all.
+	wait_for 400 sh -c "test -e '$pictures/live' || ! kill -0 $page"
 	check 'the daemon ends cleanly' stop "$served"
-	wait_for 60 sh -c "test -e '$pictures/gone' || ! kill -0 $page"
+	wait_for 100 sh -c "test -e '$pictures/gone' || ! kill -0 $page"
 	check 'without a daemon' status_is 503 /all.json "${with_key[@]}"
 	daemon ring -c "$SCRATCH/ring.conf"
-	wait_for 120 not_running "$page"
+	wait_for 200 not_running "$page"
 	check 'the page in Chromium' wait "$page"
 	grep -E '^(ok|FAIL)' "$SCRATCH/page.log" | sed 's/^/   /'
 }

@@ -87,9 +87,9 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
     def screenshot(self, path):
-        """The whole page as PNG."""
+        """The whole page as PNG. Its length."""
         with open(path, "wb") as file:
-            file.write(base64.b64decode(self.call("Page.captureScreenshot", captureBeyondViewport=True)["data"]))
+            return file.write(base64.b64decode(self.call("Page.captureScreenshot", captureBeyondViewport=True)["data"]))
 
     def close(self):
         try:

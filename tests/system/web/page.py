@@ -11,6 +11,7 @@ import sys
 from browser import Browser
 
 PICTURES = [("light", 1280, False), ("dark", 1280, True), ("phone", 400, False)]
+BLANK_BYTES = 50000  # an empty page of that size has fewer; ours about 200000
 NUMBER = "/[1-9]/.test"
 VALUE = "document.querySelectorAll('#hcas article')[{card}].querySelectorAll('figure')[{plot}].querySelectorAll('b')[{value}].textContent"
 CELLS = "[...document.querySelectorAll('#list td:nth-child(5)')].map(cell => cell.textContent)"
@@ -53,7 +54,7 @@ def main():
         for picture, width, dark in PICTURES:
             browser.look(width, 900, dark)
             check(f"{picture}: nothing is wider than the screen", look("document.documentElement.scrollWidth <= innerWidth"))
-            browser.screenshot(f"{folder}/{picture}.png")
+            check(f"{picture}: it is drawn", browser.screenshot(f"{folder}/{picture}.png") > BLANK_BYTES)
         open(f"{folder}/live", "w").close()
         check("it says that the daemon has gone", look("/Trying again/.test(document.querySelector('#news').textContent)"))
         open(f"{folder}/gone", "w").close()
