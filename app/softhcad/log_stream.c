@@ -9,6 +9,8 @@
 #include <unistd.h>
 #include <rte_common.h>
 #include <rte_log.h>
+#include "base/log.h"
+#include "journal.h"
 #include "log_stream.h"
 
 static enum { READER_OTHER, READER_TERMINAL, READER_JOURNAL } reader;
@@ -24,6 +26,21 @@ static bool is_journal(int fd)
 	       fstat(fd, &st) == 0 && st.st_dev == device && st.st_ino == inode;
 }
 
+/* DPDK's levels are those of syslog, counted from 1. */
+static int priority(void)
+{
+	return RTE_MAX(rte_log_cur_msg_loglevel(), 1) - 1;
+}
+
+/* The module of ours that logs; NULL: another's. */
+static const char *module(void)
+{
+	for (unsigned int i = 0; i < LOG_MODULE_COUNT; i++)
+		if (log_types[i] == rte_log_cur_msg_logtype())
+			return log_module_names[i];
+	return NULL;
+}
+
 /* What precedes a line, in `text`. */
 static void prefix(char *text, size_t bytes)
 {
@@ -34,8 +51,7 @@ static void prefix(char *text, size_t bytes)
 	text[0] = '\0';
 	switch (reader) {
 	case READER_JOURNAL:
-		/* DPDK's levels are those of syslog, counted from 1. */
-		snprintf(text, bytes, "<%d>", RTE_MAX(rte_log_cur_msg_loglevel(), 1) - 1);
+		snprintf(text, bytes, "<%d>", priority());
 		break;
 	case READER_TERMINAL:
 		clock_gettime(CLOCK_REALTIME, &now);
@@ -45,6 +61,17 @@ static void prefix(char *text, size_t bytes)
 	case READER_OTHER:
 		break;
 	}
+}
+
+/* A line or a part of one, up to `end`. Only whole lines have fields. */
+static void write_line(const char *line, const char *end, const char *before)
+{
+	bool whole = before[0] && end[-1] == '\n';
+
+	if (reader == READER_JOURNAL && whole &&
+	    journal_send(priority(), module(), line, (size_t)(end - line - 1)))
+		return;
+	fprintf(stderr, "%s%.*s", before, (int)(end - line), line);
 }
 
 /* Each message arrives whole, in the thread that logs it. Some are parts of a line. */
@@ -64,13 +91,13 @@ static ssize_t write_lines(void *cookie, const char *text, size_t bytes)
 		const char *newline = memchr(line, '\n', (size_t)(end - line));
 
 		next = newline ? newline + 1 : end;
-		fprintf(stderr, "%s%.*s", begun ? "" : before, (int)(next - line), line);
+		write_line(line, next, begun ? "" : before);
 		begun = false;
 	}
 	return (ssize_t)bytes;
 }
 
-void log_stream_open(void)
+void log_stream_open(const char *journal)
 {
 	FILE *stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_lines});
 
@@ -78,6 +105,8 @@ void log_stream_open(void)
 	reader = isatty(STDERR_FILENO)	     ? READER_TERMINAL
 		 : is_journal(STDERR_FILENO) ? READER_JOURNAL
 					     : READER_OTHER;
+	if (reader == READER_JOURNAL)
+		journal_open(journal);
 	if (stream)
 		setvbuf(stream, NULL, _IONBF, 0);
 	rte_openlog_stream(stream ? stream : stderr);

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "daemon.h"
 #include "eal.h"
+#include "journal.h"
 #include "log_stream.h"
 #include "notify.h"
 #include "options.h"
@@ -121,7 +122,7 @@ int main(int argc, char **argv)
 	case OPTIONS_RUN:
 		break;
 	}
-	log_stream_open();
+	log_stream_open(JOURNAL_SOCKET);
 	log_set_levels(&d.config.daemon.log_level);
 	LOG(NOTICE, "softhcad %s", SOFTHCA_VERSION);
 	raise_descriptors();
