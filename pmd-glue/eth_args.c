@@ -49,6 +49,19 @@ void eth_args_name(const struct port *port, char name[PORT_DEVICE_BYTES])
 		snprintf(name, PORT_DEVICE_BYTES, "%s%u", driver_of(c->type), port->index);
 }
 
+static uint32_t af_packet_frame(uint32_t room)
+{
+	return RTE_ALIGN_FLOOR(room + AF_PACKET_HEADER, 64);
+}
+
+uint64_t port_locked_bytes(const struct port_config *c)
+{
+	uint64_t ring = (uint64_t)af_packet_frame(PACKET_ROOM_BYTES - RTE_PKTMBUF_HEADROOM) *
+			AF_PACKET_FRAMES;
+
+	return c->type == PORT_AF_PACKET ? 2 * ring * c->queues : 0;
+}
+
 /*
  * A frame of the kernel's ring must hold a RoCE packet with path MTU 4096 and not be larger than
  * our buffers; the default of 2048 does the first for path MTU 1024 only.
@@ -56,7 +69,7 @@ void eth_args_name(const struct port *port, char name[PORT_DEVICE_BYTES])
 static void af_packet_args(const struct port *port, char *args)
 {
 	uint32_t room = rte_pktmbuf_data_room_size(port->packet_pool) - RTE_PKTMBUF_HEADROOM;
-	uint32_t frame = RTE_ALIGN_FLOOR(room + AF_PACKET_HEADER, 64);
+	uint32_t frame = af_packet_frame(room);
 
 	snprintf(args, ETH_ARGS_BYTES, "iface=%s,qpairs=%u,blocksz=%u,framesz=%u,framecnt=%u",
 		 port->config.device, port->config.queues, frame * AF_PACKET_FRAMES_PER_BLOCK,

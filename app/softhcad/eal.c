@@ -90,12 +90,18 @@ static bool hugepages_free(uint64_t bytes, int page_log)
 	return true;
 }
 
+bool eal_hugepages_free(uint32_t mib)
+{
+	uint64_t bytes = (uint64_t)mib << 20;
+
+	return hugepages_free(bytes, HUGE_2MIB_LOG) || hugepages_free(bytes, HUGE_1GIB_LOG);
+}
+
 /* *reserved_mib: set if there are no hugepages. */
 static void add_memory(struct args *a, const struct config *config, uint32_t *reserved_mib)
 {
 	const struct daemon_config *c = &config->daemon;
 	uint32_t needed_mib = memory_needed_mib(config);
-	uint64_t bytes = (uint64_t)needed_mib << 20;
 
 	if (c->hugepages_mib != CONFIG_HUGEPAGES_OFF && c->hugepages_mib != CONFIG_HUGEPAGES_AUTO) {
 		add(a, "--in-memory");
@@ -104,8 +110,7 @@ static void add_memory(struct args *a, const struct config *config, uint32_t *re
 		LOG(INFO, "memory: %u MiB of hugepages", c->hugepages_mib);
 		return;
 	}
-	if (c->hugepages_mib == CONFIG_HUGEPAGES_AUTO &&
-	    (hugepages_free(bytes, HUGE_2MIB_LOG) || hugepages_free(bytes, HUGE_1GIB_LOG))) {
+	if (c->hugepages_mib == CONFIG_HUGEPAGES_AUTO && eal_hugepages_free(needed_mib)) {
 		add(a, "--in-memory");
 		LOG(INFO, "memory: hugepages as needed, about %u MiB", needed_mib);
 		return;

@@ -2,6 +2,7 @@
 #ifndef EAL_H
 #define EAL_H
 /* The daemon's DPDK environment. Control thread. */
+#include <stdbool.h>
 #include <stdint.h>
 #include "config/config.h"
 
@@ -14,5 +15,8 @@
  * exit, and runtime_folder_remove() removes EAL's files.
  */
 int eal_start(const struct config *c, const struct config_cpus *cpus, uint32_t *memory_mib);
+
+/* Are so many MiB of hugepages of one size free? */
+bool eal_hugepages_free(uint32_t mib);
 
 #endif

@@ -117,6 +117,8 @@ int main(int argc, char **argv)
 	switch (options_read(argc, argv, &d.options, &d.written, &d.config)) {
 	case OPTIONS_DONE:
 		return EXIT_CODE_OK;
+	case OPTIONS_FAILED:
+		return EXIT_CODE_FAILURE;
 	case OPTIONS_USAGE:
 		return EXIT_CODE_USAGE;
 	case OPTIONS_RUN:

@@ -3,6 +3,7 @@
  * nothing. */
 #include <getopt.h>
 #include <string.h>
+#include "environment.h"
 #include "options.h"
 
 enum {
@@ -45,7 +46,9 @@ static void print_help(void)
 	      "      --set SECTION.KEY=VALUE  change one setting; SECTION is daemon or the name of "
 	      "an HCA\n"
 	      "      --socket PATH        the same as --set daemon.socket=PATH\n"
-	      "      --check              check the configuration and exit\n"
+	      "      --check              check the configuration, and whether this machine has "
+	      "what it\n"
+	      "                           needs, and exit\n"
 	      "      --no-sandbox         allow all system calls, to find out whether one is "
 	      "missing\n"
 	      "      --print-config       print the built-in configuration, with comments, and "
@@ -151,6 +154,8 @@ enum options_outcome options_read(int argc, char **argv, struct options *o, stru
 		fprintf(stderr, "softhcad: %s\n", error.text);
 		return OPTIONS_USAGE;
 	}
+	if (o->check && environment_check(config))
+		return OPTIONS_FAILED;
 	if (o->check) {
 		printf("softhcad: %s: ok\n", options_origin(o));
 		return OPTIONS_DONE;

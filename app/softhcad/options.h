@@ -19,9 +19,10 @@ enum { EXIT_CODE_OK = 0, EXIT_CODE_FAILURE = 1, EXIT_CODE_USAGE = 2 };
 
 /* What to do after reading the options. */
 enum options_outcome {
-	OPTIONS_RUN,   /* they and both configurations are complete */
-	OPTIONS_DONE,  /* everything requested has been printed: exit 0 */
-	OPTIONS_USAGE, /* refused, the reason has been printed: exit 2 */
+	OPTIONS_RUN,	/* they and both configurations are complete */
+	OPTIONS_DONE,	/* everything requested has been printed: exit 0 */
+	OPTIONS_FAILED, /* the machine lacks something, which has been printed: exit 1 */
+	OPTIONS_USAGE,	/* refused, the reason has been printed: exit 2 */
 };
 
 /* Reads the command line and the configuration that it names: *written, and *config, which is that

@@ -5,8 +5,11 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -63,6 +66,58 @@ static int keep(uint64_t mask)
 		data[i].inheritable = 0;
 	}
 	return syscall(SYS_capset, &header, data) ? -errno : 0;
+}
+
+static uint64_t permitted(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {0};
+
+	syscall(SYS_capget, &header, data);
+	return data[1].permitted * (1ull << 32) | data[0].permitted;
+}
+
+/* In this network namespace: that of a user namespace may be another's. */
+static bool may_use_raw_sockets(void)
+{
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return errno != EPERM;
+	close(fd);
+	return true;
+}
+
+/* Whoever may not lock memory at will may up to a limit. */
+static bool may_lock(uint64_t bytes)
+{
+	struct rlimit limit;
+
+	return bytes && !getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_cur >= bytes;
+}
+
+const char *privileges_lacking(const struct port_config *port)
+{
+	static const struct {
+		uint64_t mask;
+		const char *name;
+	} names[] = {{CAP(NET_RAW), "CAP_NET_RAW"},	     {CAP(NET_ADMIN), "CAP_NET_ADMIN"},
+		     {CAP(IPC_LOCK), "CAP_IPC_LOCK"},	     {CAP(BPF), "CAP_BPF"},
+		     {CAP(SYS_ADMIN), "CAP_SYS_ADMIN"},	     {CAP(SYS_RAWIO), "CAP_SYS_RAWIO"},
+		     {CAP(SYS_RESOURCE), "CAP_SYS_RESOURCE"}};
+	static char text[128];
+	uint64_t lacking = of_port[port->type] & ~permitted();
+	size_t used = 0;
+
+	if (of_port[port->type] & CAP(NET_RAW) && !may_use_raw_sockets())
+		lacking |= CAP(NET_RAW);
+	if (may_lock(port_locked_bytes(port)))
+		lacking &= ~CAP(IPC_LOCK);
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (lacking & names[i].mask)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
+						 used ? ", " : "", names[i].name);
+	return lacking ? text : NULL;
 }
 
 static void limit_core_dumps(void)

@@ -10,6 +10,9 @@
 #include "config/config.h"
 #include "runtime_folder.h"
 
+/* Capabilities that opening a port of that kind takes and this process lacks, as text; NULL: none. */
+const char *privileges_lacking(const struct port_config *port);
+
 /*
  * Before any other thread exists. Keeps of the process's capabilities those that its ports take, those
  * by which other users' programs can register System V segments, and for the start those that

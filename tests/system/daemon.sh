@@ -88,4 +88,28 @@ refuses bad-address 3 address <<'END'
 peer = left
 address = 300.1.1.1/24
 END
+
+# lacks TEXT OPTION...: --check says so, of a configuration without fault.
+lacks() {
+	local text=$1 code=0
+	shift
+	"$DAEMON" --check "$@" >"$SCRATCH/check.log" 2>&1 || code=$?
+	[ $code -eq 1 ] && grep -qF -- "$text" "$SCRATCH/check.log" && ! grep -q ': ok$' "$SCRATCH/check.log"
+}
+printf '%s\n' '[hca one]' 'address = 10.9.0.1/24' 'device = none0' >"$SCRATCH/one.conf"
+one=(-c "$SCRATCH/one.conf" --set one.port)
+check '--check: nothing is missing' grep -qx 'softhcad: configuration: ok' <("$DAEMON" --check)
+check '--check: no such interface' lacks "no interface 'none0'" "${one[@]}=af_packet"
+check '--check: no such device' lacks "no PCI device 'none0'" "${one[@]}=pci"
+check '--check: no such CPU' lacks 'CPU 1023' --set daemon.lcores=1023
+check '--check: no hugepages' lacks 'nr_hugepages' --set daemon.hugepages=1048576
+check '--check: no such user' lacks 'adduser' --set daemon.user=no-one-of-that-name
+check '--check: no such folder' lacks 'cannot make files' --set hca0.capture=/proc/none/a.pcapng
+if [ "$(id -u)" -eq 0 ]; then
+	with_rights=$DAEMON
+	without_rights() { setpriv --bounding-set=-net_raw,-net_admin "$with_rights" "$@"; }
+	DAEMON=without_rights
+fi
+check '--check: rights' lacks 'CAP_NET_RAW, CAP_NET_ADMIN' --set hca0.port=tap --set hca0.device=tap9 \
+	--set hca0.peer= --set hca1.peer=hca1
 finish

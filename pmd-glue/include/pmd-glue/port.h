@@ -127,6 +127,9 @@ enum port_counter_id {
 	PORT_COUNTER_COUNT
 };
 
+/* How many bytes of memory opening that port locks, where the kernel limits that; 0: none. */
+uint64_t port_locked_bytes(const struct port_config *config);
+
 /*
  * Creates a port, stopped. The config is copied. packet_pool (direct mbufs, private area, room for
  * a whole frame) and clone_pool (mbufs with at least the same private area; no data room needed)

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ENVIRONMENT_H
+#define ENVIRONMENT_H
+/* `softhcad --check`: does this machine have what the configuration needs? Before EAL. */
+#include "config/config.h"
+
+/* Says on stderr what is missing, each with its remedy, and warns of what does not keep the daemon
+ * from starting. Opens and changes nothing that lasts; the configuration must have been checked. Returns
+ * how many things are missing. */
+unsigned environment_check(const struct config *c);
+
+#endif
