@@ -12,7 +12,6 @@
 #include "world_eal.h"
 #include "sim.h"
 
-#define WIRE_NS	  1000u /* one way */
 #define QUEUE_PD  1u
 #define CLIENT_PD 2u
 
@@ -22,136 +21,36 @@ static void die(const char *what, int err)
 	exit(99);
 }
 
+#define MAC(i)                                                                                     \
+	{                                                                                          \
+		2, 0, 0, 0, 0, (i) + 1                                                             \
+	}
+#define MACS(i) MAC(i), MAC((i) + 1), MAC((i) + 2), MAC((i) + 3)
+const uint8_t sim_macs[SIM_NODES_MAX][6] = {MACS(0),  MACS(4),	MACS(8),  MACS(12),
+					    MACS(16), MACS(20), MACS(24), MACS(28)};
+
+static const struct sim_identity *identity_of(const struct sim_params *p, int node)
+{
+	return node < 2 ? p->identity[node] : NULL;
+}
+
+/* The node at the other end of a queue pair. */
+static int peer_of(const struct sim *s, int node, unsigned qp)
+{
+	const struct sim_flow *f = s->params.flows;
+
+	return f ? f[qp].from + f[qp].to - node : !node;
+}
+
+/* Does the node have that queue pair? */
+static bool takes_part(const struct sim_params *p, int node, unsigned qp)
+{
+	return !p->flows || p->flows[qp].from == node || p->flows[qp].to == node;
+}
+
 uint64_t sim_random(struct sim *s)
 {
-	uint64_t z = (s->rng += 0x9e3779b97f4a7c15ull);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
-
-/* ---- the wire ---- */
-
-static bool chance(struct sim *s, uint32_t ppm)
-{
-	return ppm && sim_random(s) % 1000000 < ppm;
-}
-
-/* The same for what harms a frame, which may have a limit. */
-static bool hurt(struct sim *s, uint32_t ppm)
-{
-	if (!chance(s, ppm) || (s->faults.most_lost && s->lost >= s->faults.most_lost))
-		return false;
-	s->lost++;
-	return true;
-}
-
-static uint64_t random_delay(struct sim *s)
-{
-	return sim_random(s) % (s->faults.delay_ns ? s->faults.delay_ns : 20000);
-}
-
-/* How much later a reordered frame arrives. A delay that a Loss timer takes for a loss counts as
- * one, a longer one as several. */
-static uint64_t reorder_delay(struct sim *s)
-{
-	uint64_t delay = chance(s, s->faults.reorder_ppm) ? random_delay(s) : 0;
-	uint32_t as_losses = delay < 250000 ? 0 : 1 + delay / 1000000;
-
-	if (s->faults.most_lost && s->lost + as_losses > s->faults.most_lost)
-		return delay % 20000;
-	s->lost += as_losses;
-	return delay;
-}
-
-/* marks: FRAME_MARKS or some of them. What is corrupted has an ICRC, by which it shows; a frame
- * that refers to its payload cannot have one and is lost. */
-static void wire_put(struct sim *s, int to, const uint8_t *frame, unsigned bytes, uint64_t marks,
-		     uint64_t delay_ns)
-{
-	struct sim_wire_end *end = &s->end[to];
-	struct rte_mbuf *m;
-
-	if (end->count == SIM_WIRE_FRAMES || !(m = rte_pktmbuf_alloc(s->packets)))
-		return;
-	memcpy(rte_pktmbuf_append(m, bytes), frame, bytes);
-	m->ol_flags |= marks;
-	if (!(marks & PAYLOAD_REF) && hurt(s, s->faults.corrupt_ppm)) {
-		icrc_complete(m);
-		*rte_pktmbuf_mtod_offset(m, uint8_t *, 14 + sim_random(s) % (bytes - 14)) ^=
-			1u << sim_random(s) % 8;
-	}
-	end->queue[end->count++] = (struct sim_frame){m, s->now_ns + WIRE_NS + delay_ns};
-}
-
-static void send_marked(struct sim *s, int from, const uint8_t *frame, unsigned bytes,
-			uint64_t marks)
-{
-	uint64_t mask = from ? s->faults.drop_mask_b : s->faults.drop_mask;
-	uint64_t number = s->end[from].sent++;
-
-	if (s->tap && s->tap(s, from, frame, bytes, s->tap_arg))
-		return;
-	if (number < 64 && mask >> number & 1) {
-		s->lost++;
-		return;
-	}
-	if (hurt(s, s->faults.loss_ppm + (marks & PAYLOAD_REF ? s->faults.corrupt_ppm : 0)))
-		return;
-	if (s->net.mbps && from == 0) {
-		uint8_t copy[PACKET_ROOM_BYTES];
-		uint64_t delay_ns;
-
-		memcpy(copy, frame, bytes);
-		if (sim_switch_forward(s, copy, bytes, &delay_ns))
-			wire_put(s, 1, copy, bytes, marks, delay_ns + reorder_delay(s));
-		return;
-	}
-	wire_put(s, !from, frame, bytes, marks, reorder_delay(s));
-	if (frame[0] & 1) /* to a group: ports bring it back, too */
-		wire_put(s, from, frame, bytes, marks, 0);
-	if (chance(s, s->faults.duplicate_ppm))
-		wire_put(s, !from, frame, bytes, marks, random_delay(s));
-}
-
-void sim_wire_send(struct sim *s, int from, const uint8_t *frame, unsigned bytes)
-{
-	send_marked(s, from, frame, bytes, 0);
-}
-
-static uint16_t sim_tx(struct link_port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
-{
-	struct sim_wire_end *end = (struct sim_wire_end *)port;
-	struct sim *s = end->sim;
-
-	for (unsigned i = 0; i < n; i++) {
-		if ((s->wire_room && s->end[!end->node].count >= s->wire_room) ||
-		    !sim_port_takes(s, end->node, frames[i]->data_len))
-			return i;
-		send_marked(end->sim, end->node, rte_pktmbuf_mtod(frames[i], const uint8_t *),
-			    frames[i]->data_len, frames[i]->ol_flags & FRAME_MARKS);
-		rte_pktmbuf_free(frames[i]);
-	}
-	return n;
-}
-
-/* Frames whose time has come, earliest first among equals by arrival in the queue. */
-static uint16_t sim_rx(struct link_port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t n)
-{
-	struct sim_wire_end *end = (struct sim_wire_end *)port;
-	unsigned got = 0, kept = 0;
-
-	if (!end->count)
-		return 0;
-	for (unsigned i = 0; i < end->count; i++) {
-		if (got < n && end->queue[i].at_ns <= end->sim->now_ns)
-			frames[got++] = end->queue[i].m;
-		else
-			end->queue[kept++] = end->queue[i];
-	}
-	end->count = kept;
-	return got;
+	return sim_next_random(&s->rng);
 }
 
 /* ---- the client ---- */
@@ -239,6 +138,7 @@ static void make_other(struct sim_node *n)
 static void make_client(struct sim *s, int node, const struct sim_params *p)
 {
 	struct sim_node *n = &s->node[node];
+	const struct sim_identity *id = identity_of(p, node);
 	struct mpt_entry mpt = {.pd = CLIENT_PD, .access = 0xf, .length = p->memory_bytes};
 	struct ceu_cq cq = {.client = 0, .log_entries = SIM_CQ_LOG};
 	struct ceu_eq eq = {.eventfd = -1};
@@ -250,8 +150,8 @@ static void make_client(struct sim *s, int node, const struct sim_params *p)
 	else
 		n->memory = zeroed(p->memory_bytes);
 	n->memory_bytes = p->memory_bytes;
-	n->va = p->identity[node] ? p->identity[node]->va : (uintptr_t)n->memory;
-	n->key = p->identity[node] ? p->identity[node]->key : 0xabc00000u + (node + 1) * 0x100 + 5;
+	n->va = id ? id->va : (uintptr_t)n->memory;
+	n->key = id ? id->key : 0xabc00000u + (node + 1) * 0x100 + 5;
 	if (!n->hca)
 		return;
 	mpt.key = n->key;
@@ -352,8 +252,11 @@ static void make_context(struct sim *s, int node, unsigned i, uint32_t qpn)
 static void make_qp(struct sim *s, int node, unsigned i, const struct sim_params *p)
 {
 	struct sim_qp *q = &s->node[node].qp[i];
+	const struct sim_identity *id = identity_of(p, node);
 
-	q->qpn = p->identity[node] ? p->identity[node]->qpn + i : 0x10000 * (node + 2) + i + 1;
+	if (!takes_part(p, node, i))
+		return;
+	q->qpn = id ? id->qpn + i : 0x10000 * (node + 2) + i + 1;
 	if (!s->node[node].hca)
 		return;
 	q->sq = zeroed(SIM_SQ_ENTRIES * SIM_STRIDE);
@@ -362,23 +265,24 @@ static void make_qp(struct sim *s, int node, unsigned i, const struct sim_params
 	make_context(s, node, i, q->qpn);
 }
 
-const uint8_t sim_macs[2][6] = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
-
 static uint32_t initial_psn(const struct sim_params *p, int node)
 {
-	return p->identity[node] ? p->identity[node]->psn : p->psn;
+	const struct sim_identity *id = identity_of(p, node);
+
+	return id ? id->psn : p->psn;
 }
 
 static struct ceu_modify attributes_of(struct sim *s, int node, unsigned i)
 {
 	const struct sim_params *p = &s->params;
-	struct sim_node *n = &s->node[node], *peer = &s->node[!node];
+	int other = peer_of(s, node, i);
+	struct sim_node *n = &s->node[node], *peer = &s->node[other];
 	struct ceu_modify m = {.attr = {.qpn = n->qp[i].qpn,
 					.access = p->access,
 					.qkey = p->qkey ? p->qkey : 0x11111111,
 					.port = 1,
 					.dest_qpn = peer->qp[i].qpn,
-					.rq_psn = initial_psn(p, !node),
+					.rq_psn = initial_psn(p, other),
 					.sq_psn = initial_psn(p, node),
 					.path_mtu = p->mtu,
 					.timeout = p->timeout,
@@ -390,7 +294,7 @@ static struct ceu_modify attributes_of(struct sim *s, int node, unsigned i)
 					.traffic_class = p->traffic_class,
 					.hop_limit = 64}};
 
-	memcpy(m.path.dst_mac, sim_macs[!node], 6);
+	memcpy(m.path.dst_mac, sim_macs[other], 6);
 	memcpy(m.path.src_mac, sim_macs[node], 6);
 	memcpy(m.path.src_ip, n->ip, 16);
 	memcpy(m.attr.dgid, peer->ip, 16);
@@ -427,16 +331,21 @@ void sim_renew(struct sim *s, int node, unsigned qp)
 	make_context(s, node, qp, q->qpn + SIM_QPS);
 }
 
-static void connect_qp(struct sim *s, int node, unsigned i)
+static void connect_qps(struct sim *s, const struct sim_params *p)
 {
-	sim_modify(s, node, i, QP_INIT, 0);
-	sim_modify(s, node, i, QP_RTR, 0);
-	sim_modify(s, node, i, QP_RTS, 0);
+	for (unsigned n = 0; n < s->nodes && s->node[n].hca; n++)
+		for (unsigned i = 0; i < p->qps; i++) {
+			if (!takes_part(p, n, i))
+				continue;
+			sim_modify(s, n, i, QP_INIT, 0);
+			sim_modify(s, n, i, QP_RTR, 0);
+			sim_modify(s, n, i, QP_RTS, 0);
+		}
 }
 
 uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 {
-	struct sim_node *n = &s->node[node], *peer = &s->node[!node];
+	struct sim_node *n = &s->node[node], *peer = &s->node[peer_of(s, node, qp)];
 	struct sim_qp *q = &n->qp[qp];
 	uint32_t offset = q->posted++ % SIM_SQ_ENTRIES * SIM_STRIDE, at = 16;
 	uint8_t *w = q->sq + offset;
@@ -478,7 +387,7 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 				   .qpn = wr->ud_qpn,
 				   .qkey = wr->ud_qkey};
 
-		memcpy(u.dmac, wr->ud_group ? group_mac : sim_macs[!node], 6);
+		memcpy(u.dmac, wr->ud_group ? group_mac : sim_macs[peer_of(s, node, qp)], 6);
 		memcpy(u.dip, wr->ud_group ? wr->ud_group : peer->ip, 16);
 		memcpy(w + at, &u, sizeof(u));
 		at += sizeof(u);
@@ -597,7 +506,7 @@ static void tell_sleep(struct sim *s)
 {
 	uint64_t slept_ns = s->now_ns - s->polled_ns - s->stolen_ns;
 
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < s->nodes; i++)
 		if (s->node[i].hca)
 			s->node[i].hca->engines[0].slept_ns += slept_ns;
 	s->polled_ns = s->now_ns;
@@ -610,7 +519,8 @@ static unsigned step(struct sim *s)
 
 	s->now_ns += s->step_ns;
 	tell_sleep(s);
-	for (unsigned i = 0; i < 2; i++)
+	sim_wire_arrive(s);
+	for (unsigned i = 0; i < s->nodes; i++)
 		if (s->node[i].hca)
 			n += s->params.busy ? busy_poll(s, &s->node[i])
 					    : hca_poll(s->node[i].hca, s->now_ns);
@@ -647,14 +557,12 @@ static uint64_t timer_due(const struct hca *h, const struct qp *q)
 
 uint64_t sim_next_due(struct sim *s)
 {
-	uint64_t due = UINT64_MAX;
+	uint64_t due = sim_wire_due(s);
 
-	for (unsigned n = 0; n < 2 && s->node[n].hca; n++) {
-		for (unsigned i = 0; i < s->end[n].count; i++)
-			due = RTE_MIN(due, s->end[n].queue[i].at_ns);
-		for (unsigned i = 0; i < SIM_QPS_MAX && s->node[n].qp[i].qpn; i++)
-			due = RTE_MIN(due, timer_due(s->node[n].hca, sim_context(s, n, i)));
-	}
+	for (unsigned n = 0; n < s->nodes && s->node[n].hca; n++)
+		for (unsigned i = 0; i < s->qps; i++)
+			if (s->node[n].qp[i].qpn)
+				due = RTE_MIN(due, timer_due(s->node[n].hca, sim_context(s, n, i)));
 	return due;
 }
 
@@ -707,6 +615,7 @@ static void quiesce(void *ctx)
 static void make_node(struct sim *s, int node, const struct sim_params *p)
 {
 	struct sim_node *n = &s->node[node];
+	const struct sim_identity *id = identity_of(p, node);
 	static unsigned serial;
 	struct hca_config c;
 	struct ceu_config ceu = {.hooks = {.ctx = s, .quiesce = quiesce}};
@@ -714,13 +623,15 @@ static void make_node(struct sim *s, int node, const struct sim_params *p)
 	const uint8_t ip6[16] = {0xfd, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, node + 1};
 	int err;
 
-	memcpy(n->ip, p->identity[node] ? p->identity[node]->ip : p->ipv6 ? ip6 : ip4, 16);
+	memcpy(n->ip, id ? id->ip : p->ipv6 ? ip6 : ip4, 16);
 	if (node == 1 && p->alone)
 		return;
 	hca_config_defaults(&c);
 	snprintf(c.name, sizeof(c.name), "s%u", serial++);
 	c.cqs = c.mpts = 256;
 	c.qps = p->qps > 200 ? 2048 : 256;
+	if (p->nodes)
+		c.mtts = 64;
 	if (p->settings)
 		c.settings = *p->settings;
 	c.settings.payload_refs = p->payload_refs;
@@ -763,8 +674,14 @@ struct sim *sim_create(const struct sim_params *p)
 	if (world_eal(NULL))
 		die("EAL", rte_errno);
 	s->params = *p;
+	s->nodes = p->nodes ? p->nodes : 2;
+	s->qps = p->qps;
+	s->node = zeroed(s->nodes * sizeof(*s->node));
+	s->end = zeroed(s->nodes * sizeof(*s->end));
 	s->rng = p->seed;
 	s->now_ns = 1000000;
+	if (p->network && !(s->net = sim_network_create(p->network, s->nodes, sim_random(s))))
+		die("network", EINVAL);
 	s->step_ns = 1000;
 	snprintf(name, sizeof(name), "sp%u", serial);
 	s->packets = rte_pktmbuf_pool_create(name, p->packets ? p->packets : 8191, 0,
@@ -774,31 +691,20 @@ struct sim *sim_create(const struct sim_params *p)
 						 DESCRIPTOR_ROOM_BYTES, SOCKET_ID_ANY);
 	if (!s->packets || !s->descriptors)
 		die("mempool", rte_errno);
-	for (int i = 0; i < 2; i++) {
-		s->end[i].port = (struct link_port){.rx_burst = sim_rx, .tx_burst = sim_tx};
+	for (unsigned i = 0; i < s->nodes; i++) {
+		s->end[i].port =
+			(struct link_port){.rx_burst = sim_wire_rx, .tx_burst = sim_wire_tx};
 		s->end[i].sim = s;
 		s->end[i].node = i;
 		make_node(s, i, p);
 	}
-	for (int i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < s->nodes; i++) {
 		make_client(s, i, p);
 		for (unsigned k = 0; k < p->qps; k++)
 			make_qp(s, i, k, p);
 	}
-	for (int i = 0; i < 2; i++)
-		for (unsigned k = 0; k < p->qps && s->node[i].hca; k++)
-			connect_qp(s, i, k);
+	connect_qps(s, p);
 	return s;
-}
-
-static void empty_wire(struct sim *s)
-{
-	for (unsigned i = 0; i < 2; i++) {
-		for (unsigned k = 0; k < s->end[i].count; k++)
-			rte_pktmbuf_free(s->end[i].queue[k].m);
-		s->end[i].count = 0;
-		s->end[i].sent = 0;
-	}
 }
 
 void sim_reset(struct sim *s, const struct sim_params *p)
@@ -807,21 +713,19 @@ void sim_reset(struct sim *s, const struct sim_params *p)
 	struct eqe e;
 
 	s->faults = (struct sim_faults){0};
-	empty_wire(s);
-	for (int i = 0; i < 2; i++)
+	sim_wire_empty(s);
+	for (unsigned i = 0; i < s->nodes; i++)
 		for (unsigned k = 0; k < p->qps && s->node[i].hca; k++)
 			sim_modify(s, i, k, QP_RST, 0);
-	for (int i = 0; i < 2 && s->node[i].hca; i++)
+	for (unsigned i = 0; i < s->nodes && s->node[i].hca; i++)
 		while (sim_poll_cq(s, i, &c) || sim_poll_event(s, i, &e))
 			;
-	empty_wire(s);
+	sim_wire_empty(s);
 	s->params = *p;
 	s->lost = 0;
 	s->rng = p->seed;
 	s->now_ns = RTE_ALIGN_CEIL(s->now_ns + 1, 1ull << 30); /* timers: same places every run */
-	for (int i = 0; i < 2; i++)
-		for (unsigned k = 0; k < p->qps && s->node[i].hca; k++)
-			connect_qp(s, i, k);
+	connect_qps(s, p);
 }
 
 static void free_node(struct sim_node *n)
@@ -851,10 +755,13 @@ static void free_node(struct sim_node *n)
 
 void sim_destroy(struct sim *s)
 {
-	empty_wire(s);
-	for (unsigned i = 0; i < 2; i++)
+	sim_wire_empty(s);
+	for (unsigned i = 0; i < s->nodes; i++)
 		free_node(&s->node[i]);
+	sim_network_destroy(s->net);
 	rte_mempool_free(s->packets);
 	rte_mempool_free(s->descriptors);
+	free(s->node);
+	free(s->end);
 	free(s);
 }

@@ -2,9 +2,9 @@
 #ifndef CONFORMANCE_SIM_H
 #define CONFORMANCE_SIM_H
 /*
- * Two whole HCAs, a simulated wire between them, virtual time; and a client on each side that
- * writes descriptors into memory as a real one does. Deterministic: the same seed gives the same
- * run. No sockets, no threads, no sleep.
+ * Two whole HCAs, or more, a simulated wire or network between them, virtual time; and a client of
+ * each that writes descriptors into memory as a real one does. Deterministic: the same seed gives
+ * the same run. No sockets, no threads, no sleep.
  */
 #include <stdint.h>
 #include "command/ceu.h"
@@ -14,8 +14,10 @@
 #include "host-abi/wqe.h"
 #include "link/link_port.h"
 #include "pipeline/message.h"
+#include "sim_network.h"
 
 enum {
+	SIM_NODES_MAX = 32,
 	SIM_QPS = 8,	    /* that the helpers of these tests use */
 	SIM_QPS_MAX = 1200, /* that a node may have */
 	SIM_SQ_ENTRIES = 512,
@@ -36,20 +38,6 @@ struct sim_faults {
 				 us */
 	uint32_t most_lost;   /* 0: any number; else no more than this many are lost, corrupted, or
 				 so late that a Loss timer of 1 ms takes them for lost */
-};
-
-/*
- * A switch between the nodes: what node 0 sends waits in one queue for a link of that rate. Its
- * RED marks frames whose senders allow it (ECT), with a probability that rises linearly from kmin
- * to kmax bytes queued to pmax; above that all of them. What exceeds the buffer is dropped.
- */
-struct sim_switch {
-	uint32_t mbps;	    /* 0: there is no switch */
-	uint32_t port_mbps; /* of node 0's own port, which takes no more */
-	uint32_t kmin, kmax, pmax_ppm, buffer_bytes;
-	uint64_t free_ns;      /* when the link will have sent what is queued */
-	uint64_t port_free_ns; /* and the port */
-	uint32_t marked, dropped;
 };
 
 struct sim_frame {
@@ -111,6 +99,11 @@ struct sim_identity {
 	uint8_t ip[16];
 };
 
+/* A connection between two nodes. */
+struct sim_flow {
+	uint8_t from, to;
+};
+
 struct sim_params {
 	uint8_t service; /* enum qp_service */
 	uint8_t mtu;	 /* 1..5 */
@@ -134,6 +127,11 @@ struct sim_params {
 	uint32_t descriptor_share;	  /* hca_config.descriptor_share */
 	struct engine_settings *settings; /* NULL: defaults */
 	const struct sim_identity *identity[2];
+	unsigned nodes; /* 0: two; more need flows, and a network */
+	/* For each i < qps which two nodes have a QP i, joined to each other; NULL: both of two.
+	 * Stays the caller's. */
+	const struct sim_flow *flows;
+	const struct sim_network_config *network; /* NULL: a wire without a rate */
 };
 #define SIM_PARAMS_DEFAULT                                                                         \
 	{                                                                                          \
@@ -152,12 +150,14 @@ struct sim {
 	uint64_t step_ns;  /* time of one step: 1 µs; a test that only waits may increase it */
 	uint64_t rng;
 	struct sim_faults faults;
-	struct sim_switch net;
+	struct sim_network *net; /* NULL: none */
+	uint32_t no_room;	 /* frames lost because the simulation had no place for them */
 	uint32_t
 		lost; /* frames lost, corrupted, much too late, since sim_create() or sim_reset() */
 	struct rte_mempool *packets, *descriptors;
-	struct sim_node node[2];
-	struct sim_wire_end end[2];
+	unsigned nodes, qps; /* QPs of each node */
+	struct sim_node *node;
+	struct sim_wire_end *end;
 	/* A test may inspect each frame that leaves `from`, before the faults; not NULL return: the
 	 * frame is dropped. */
 	bool (*tap)(struct sim *s, int from, const uint8_t *frame, unsigned bytes, void *arg);
@@ -261,13 +261,17 @@ uint64_t sim_random(struct sim *s);
 
 /* A frame leaves node `from`: tap and faults, then it is on its way. */
 void sim_wire_send(struct sim *s, int from, const uint8_t *frame, unsigned bytes);
-/* A frame of node 0 through the switch. False: it is dropped. *delay_ns: how long it takes, in the
- * queue and on the link. Its ECN bits may change. sim_switch.c */
-bool sim_switch_forward(struct sim *s, uint8_t *frame, unsigned bytes, uint64_t *delay_ns);
-/* Node 0's port is a step behind at most; then it takes nothing. */
-bool sim_port_takes(struct sim *s, int from, unsigned bytes);
 /* One step of step_ns. */
 void sim_step(struct sim *s);
-extern const uint8_t sim_macs[2][6];
+extern const uint8_t sim_macs[SIM_NODES_MAX][6];
+
+/* sim_wire.c, for sim.c: the port of a node; what the network has brought by now; when the next frame
+ * arrives; how many are on their way; away with them. */
+uint16_t sim_wire_tx(struct link_port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t n);
+uint16_t sim_wire_rx(struct link_port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t n);
+void sim_wire_arrive(struct sim *s);
+uint64_t sim_wire_due(const struct sim *s);
+unsigned sim_wire_count(const struct sim *s);
+void sim_wire_empty(struct sim *s);
 
 #endif

@@ -17,7 +17,7 @@ uint64_t sim_counter(struct sim *s, int node, enum counter which)
 
 void sim_print_counters(struct sim *s)
 {
-	for (unsigned n = 0; n < 2 && s->node[n].hca; n++)
+	for (unsigned n = 0; n < s->nodes && s->node[n].hca; n++)
 		for (unsigned c = 0; c < COUNTER_COUNT; c++)
 			if (sim_counter(s, n, c))
 				fprintf(stderr, "sim: node %u: %s %lu\n", n, counter_name(c),
@@ -26,13 +26,13 @@ void sim_print_counters(struct sim *s)
 
 bool sim_quiet(struct sim *s)
 {
-	unsigned wire = s->end[0].count + s->end[1].count;
+	unsigned wire = sim_wire_count(s);
 	unsigned packets = rte_mempool_in_use_count(s->packets), stock = 0, elements = 0,
 		 holders = 0;
 	unsigned descriptors = rte_mempool_in_use_count(s->descriptors);
 	bool quiet;
 
-	for (unsigned n = 0; n < 2 && s->node[n].hca; n++) {
+	for (unsigned n = 0; n < s->nodes && s->node[n].hca; n++) {
 		stock += requester_stock(s->node[n].hca->engines) +
 			 responder_stock(s->node[n].hca->engines);
 		elements += requester_elements(s->node[n].hca->engines);
@@ -40,7 +40,7 @@ bool sim_quiet(struct sim *s)
 	}
 	quiet = packets == wire + stock && descriptors <= 2 && /* WQEParse keeps one */
 		!elements && !holders;
-	for (unsigned n = 0; n < 2 && s->node[n].hca; n++)
+	for (unsigned n = 0; n < s->nodes && s->node[n].hca; n++)
 		for (unsigned c = 0; c < CHANNEL_COUNT; c++)
 			if (rte_ring_count(s->node[n].hca->engines[0].channel[c].ring)) {
 				fprintf(stderr, "sim: node %u: %s is not empty\n", n,

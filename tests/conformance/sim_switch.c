@@ -1,43 +1,74 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The switch of a simulation, and the port in front of it: see sim.h. */
-#include "sim.h"
+/* The switch of simulated networks: see the header. */
+#include "sim_switch.h"
 #include "wire/encap.h"
 
-static bool red_marks(struct sim *s, uint64_t queued)
-{
-	const struct sim_switch *w = &s->net;
+enum { PS = 1000 }; /* in a ns */
 
-	if (queued <= w->kmin)
-		return false;
-	return queued >= w->kmax ||
-	       sim_random(s) % 1000000 < (w->pmax_ppm * (queued - w->kmin) / (w->kmax - w->kmin));
+uint64_t sim_next_random(uint64_t *state)
+{
+	uint64_t z = (*state += 0x9e3779b97f4a7c15ull);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
 }
 
-bool sim_switch_forward(struct sim *s, uint8_t *frame, unsigned bytes, uint64_t *delay_ns)
+uint64_t sim_link_queued(const struct sim_link *l, uint64_t now_ns)
 {
-	struct sim_switch *w = &s->net;
-	uint64_t from = RTE_MAX(w->free_ns, s->now_ns);
-	uint64_t queued = (from - s->now_ns) * w->mbps / 8000;
+	uint64_t now_ps = now_ns * PS;
 
-	if (queued + bytes > w->buffer_bytes) {
-		w->dropped++;
+	return l->free_ps > now_ps ? (l->free_ps - now_ps) * l->mbps / 8000000 : 0;
+}
+
+uint64_t sim_link_send(struct sim_link *l, unsigned bytes, uint64_t now_ns)
+{
+	uint64_t now_ps = now_ns * PS, from_ps = l->free_ps > now_ps ? l->free_ps : now_ps;
+
+	l->free_ps = from_ps + (l->mbps ? (bytes + SIM_GAP_BYTES) * 8000000ull / l->mbps : 0);
+	return (l->free_ps + PS - 1) / PS + l->delay_ns;
+}
+
+static bool red_marks(struct sim_switch *w, uint64_t queued)
+{
+	const struct sim_switch_kind *k = &w->kind;
+
+	if (!k->kmax || queued <= k->kmin)
+		return false;
+	return queued >= k->kmax || sim_next_random(&w->rng) % 1000000 <
+					    k->pmax_ppm * (queued - k->kmin) / (k->kmax - k->kmin);
+}
+
+static bool has_room(const struct sim_switch *w, uint64_t queued, unsigned bytes, uint64_t now_ns)
+{
+	uint64_t all = 0, free;
+
+	if (!w->kind.buffer_bytes)
+		return true;
+	for (unsigned i = 0; i < w->ports; i++)
+		all += sim_link_queued(&w->port[i].link, now_ns);
+	if (all + bytes > w->kind.buffer_bytes)
+		return false;
+	free = w->kind.buffer_bytes - all;
+	return !w->kind.share_eighths || queued + bytes <= free * w->kind.share_eighths / 8;
+}
+
+bool sim_switch_forward(struct sim_switch *w, unsigned port, uint8_t *frame, unsigned bytes,
+			uint64_t now_ns, uint64_t *at_ns)
+{
+	struct sim_port *p = &w->port[port];
+	uint64_t queued = sim_link_queued(&p->link, now_ns);
+
+	if (!has_room(w, queued, bytes, now_ns)) {
+		p->dropped++;
 		return false;
 	}
-	if (red_marks(s, queued))
-		w->marked += wire_mark_congested(frame, bytes);
-	w->free_ns = from + bytes * 8000ull / w->mbps;
-	*delay_ns = w->free_ns - s->now_ns;
-	return true;
-}
-
-bool sim_port_takes(struct sim *s, int from, unsigned bytes)
-{
-	struct sim_switch *w = &s->net;
-
-	if (!w->port_mbps || from != 0)
-		return true;
-	if (w->port_free_ns > s->now_ns + s->step_ns)
-		return false;
-	w->port_free_ns = RTE_MAX(w->port_free_ns, s->now_ns) + bytes * 8000ull / w->port_mbps;
+	if (red_marks(w, queued))
+		p->marked += wire_mark_congested(frame, bytes);
+	*at_ns = sim_link_send(&p->link, bytes, now_ns);
+	p->frames++;
+	p->bytes += bytes;
+	if (queued + bytes > p->most_queued)
+		p->most_queued = (uint32_t)(queued + bytes);
 	return true;
 }

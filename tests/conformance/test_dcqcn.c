@@ -67,7 +67,15 @@ static void run(struct load *l, uint64_t ns)
 	}
 }
 
-static struct load *begin(uint8_t opcode)
+static const struct sim_network_config network = {
+	.port_mbps = 2 * LINK,
+	.queue_bytes = 32768,
+	.link_mbps = LINK,
+	.delay_ns = 500,
+	.kind = {.kmin = 5000, .kmax = 200000, .pmax_ppm = 10000},
+};
+
+static struct load *begin(uint8_t opcode, const struct sim_network_config *net)
 {
 	static struct load l;
 	struct sim_params p = SIM_PARAMS_DEFAULT;
@@ -76,17 +84,12 @@ static struct load *begin(uint8_t opcode)
 	hca_config_defaults(&c);
 	c.settings.cc = CC_DCQCN;
 	p.settings = &c.settings;
+	p.network = net;
 	p.qps = QPS;
 	p.mtu = 5;
 	p.timeout = 14;
 	p.memory_bytes = 1 << 20;
 	l = (struct load){.s = sim_create(&p), .opcode = opcode};
-	l.s->net = (struct sim_switch){.mbps = LINK,
-				       .port_mbps = 2 * LINK,
-				       .kmin = 5000,
-				       .kmax = 200000,
-				       .pmax_ppm = 10000,
-				       .buffer_bytes = 8 << 20};
 	l.s->tap = see;
 	l.s->tap_arg = &l;
 	return &l;
@@ -123,7 +126,7 @@ static void share(struct load *l, unsigned n, unsigned percent_off)
 /* Two begin together; ten milliseconds later they share evenly. A third joins, and leaves. */
 static void two_and_a_third(uint8_t opcode)
 {
-	struct load *l = begin(opcode);
+	struct load *l = begin(opcode, &network);
 
 	l->wants[0] = l->wants[1] = true;
 	run(l, 10 * MS);
@@ -134,7 +137,7 @@ static void two_and_a_third(uint8_t opcode)
 	l->wants[2] = false;
 	run(l, 10 * MS);
 	share(l, 2, 25);
-	assert_int_equal(l->s->net.dropped, 0);
+	assert_int_equal(sim_network_dropped(l->s->net), 0);
 	assert_int_equal(sim_counter(l->s, 0, COUNTER_rp_cnp_ignored), 0);
 	l->wants[0] = l->wants[1] = false;
 	run(l, 20 * MS);
@@ -155,9 +158,11 @@ TEST(dcqcn__read_responses_share_a_link)
 /* Without the network's marks it costs nothing: nobody is ever limited. */
 TEST(dcqcn__uncongested_flows_are_unlimited)
 {
-	struct load *l = begin(USER_RDMA_WRITE);
+	struct sim_network_config net = network;
+	struct load *l;
 
-	l->s->net.port_mbps = LINK / 2;
+	net.port_mbps = LINK / 2;
+	l = begin(USER_RDMA_WRITE, &net);
 	l->wants[0] = true;
 	run(l, 10 * MS);
 	assert_int_equal(sim_context(l->s, 0, 0)->rtc.flow.cc.rate, 0);

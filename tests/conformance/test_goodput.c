@@ -24,6 +24,9 @@ struct ends {
 	enum loss_recovery poster, other;
 };
 
+static const struct sim_network_config network = {
+	.port_mbps = LINK_MBPS, .queue_bytes = 32768, .link_mbps = LINK_MBPS, .delay_ns = 500};
+
 static struct sim *connect(struct ends ends, uint64_t seed)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
@@ -33,14 +36,10 @@ static struct sim *connect(struct ends ends, uint64_t seed)
 	p.timeout = 14;
 	p.packets = 16383;
 	p.seed = seed;
+	p.network = &network;
 	s = sim_create(&p);
 	s->node[0].hca->engines[0].settings.loss_recovery = ends.poster;
 	s->node[1].hca->engines[0].settings.loss_recovery = ends.other;
-	s->net = (struct sim_switch){.mbps = LINK_MBPS,
-				     .port_mbps = LINK_MBPS,
-				     .kmin = UINT32_MAX,
-				     .kmax = UINT32_MAX,
-				     .buffer_bytes = UINT32_MAX};
 	return s;
 }
 
