@@ -6,10 +6,15 @@
 need_netns
 need_command mpicc
 need_command ucx_info
+need_command fi_info
 SOCKET=$SCRATCH/here/softhca.sock
 RUN=("$TOOL" run --socket "$SOCKET" --)
 # As root, on machines whose cores the daemons and the other ranks need, too.
-MPIRUN=(env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --bind-to none --mca pml ucx)
+ANY=(env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --bind-to none)
+MPIRUN=("${ANY[@]}" --mca pml ucx)
+# Once more in quotes: a shell of the machine's reads it.
+OFI=("${ANY[@]}" --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include "'verbs;ofi_rxm'" --mca btl "'^openib,vader,tcp,ofi'"
+	--mca osc "'^rdma,ucx'")
 
 # A machine's folder is $SCRATCH/HOST, which it sees as $SCRATCH/here. `$SCRATCH/remote HOST COMMAND...`
 # is its ssh: with the host's network and name, and nothing of the caller's environment.
@@ -52,6 +57,8 @@ with_mpirun() {
 	job 'mpirun starts softhca run on each machine' "${MPIRUN[@]}" "${hosts[@]}" "${RUN[@]}" "$SCRATCH/ring"
 	job 'mpirun carries the environment' "${RUN[@]}" "${MPIRUN[@]}" "${hosts[@]}" \
 		-x SOFTHCA_SOCKET -x LD_LIBRARY_PATH -x LD_PRELOAD "$SCRATCH/ring"
+	# Some of these ranks choose the interface's link-local address, others another one.
+	job 'mpirun, libfabric' "${OFI[@]}" "${hosts[@]}" "${RUN[@]}" "$SCRATCH/ring"
 }
 
 SLURM=(env SLURM_CONF="$SCRATCH/slurm.conf")

@@ -366,22 +366,34 @@ TEST(resolve__device_and_gid)
 	}
 }
 
-/* Of the destination a source that nobody names has the family, and the scope or P_Key. */
+/* A scope ID has no meaning here, and a peer does not get it. */
+TEST(resolve__forgets_scope_ids)
+{
+	union ucm_address source = address_of("fd00::1", 0), to = address_of("fd00::2", 7174);
+	struct rdma_ucm_resolve_ip in = {.timeout_ms = 10};
+	struct rdma_ucm_query_addr_resp addr;
+
+	ch = open_channel(0);
+	in.id = fresh(RDMA_PS_TCP);
+	source.v6.sin6_scope_id = to.v6.sin6_scope_id = 5;
+	in.src_addr = source.v6;
+	in.dst_addr = to.v6;
+	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_RESOLVE_IP, &in, sizeof(in), NULL, 0), 0);
+	assert_int_equal(query_addr(&ch, in.id, RDMA_USER_CM_QUERY_ADDR, &addr), 0);
+	memcpy(&source, &addr.src_addr, sizeof(source.v6));
+	memcpy(&to, &addr.dst_addr, sizeof(to.v6));
+	assert_int_equal(source.v6.sin6_scope_id, 0);
+	assert_int_equal(to.v6.sin6_scope_id, 0);
+}
+
+/* Of the destination a source that nobody names has the P_Key. */
 TEST(resolve__takes_after_the_destination)
 {
-	union ucm_address a = address_of("fd00::2", 7174), source;
-	struct rdma_ucm_resolve_ip in = {.timeout_ms = 10};
+	union ucm_address source;
 	struct rdma_ucm_query_addr_resp addr;
 	uint32_t id;
 
 	ch = open_channel(0);
-	in.id = fresh(RDMA_PS_TCP);
-	a.v6.sin6_scope_id = 5;
-	in.dst_addr = a.v6;
-	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_RESOLVE_IP, &in, sizeof(in), NULL, 0), 0);
-	assert_int_equal(query_addr(&ch, in.id, RDMA_USER_CM_QUERY_ADDR, &addr), 0);
-	memcpy(&source, &addr.src_addr, sizeof(source.v6));
-	assert_int_equal(source.v6.sin6_scope_id, 5);
 	id = fresh(RDMA_PS_TCP);
 	assert_int_equal(resolve_ip(&ch, id, NULL, "gid:fd00::2", 7174, 10), 0);
 	assert_int_equal(query_addr(&ch, id, RDMA_USER_CM_QUERY_ADDR, &addr), 0);

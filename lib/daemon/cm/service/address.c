@@ -201,15 +201,13 @@ static void start(struct ucm_id *id, uint32_t timeout_ms)
 		s->resolve_due = s->now + UCM_RESOLVE_PERIOD_NS;
 }
 
-/* Picks a source of the destination's family and scope if the program names none. */
+/* Picks a source of the destination's family if the program names none. */
 static int bind_for(struct ucm_id *id, const union ucm_address *source)
 {
 	union ucm_address any = {.family = id->destination.family};
 
 	if (source->family)
 		return ucm_bind(id, source);
-	if (any.family == AF_INET6)
-		any.v6.sin6_scope_id = id->destination.v6.sin6_scope_id;
 	if (any.family == UCM_AF_IB)
 		any.ib.pkey = id->destination.ib.pkey;
 	return ucm_bind(id, &any);

@@ -23,10 +23,18 @@ unsigned int ucm_address_bytes(const union ucm_address *a)
 	}
 }
 
+/* Of the program's host alone: a peer's address arrives without one, and programs compare the two. */
+static void drop_scope(union ucm_address *a)
+{
+	if (a->family == AF_INET6)
+		a->v6.sin6_scope_id = 0;
+}
+
 int ucm_address_copy(union ucm_address *to, const void *from, size_t bytes)
 {
 	memset(to, 0, sizeof(*to));
 	memcpy(to, from, MIN(bytes, sizeof(*to)));
+	drop_scope(to);
 	return bytes && bytes == ucm_address_bytes(to) ? 0 : -EINVAL;
 }
 
@@ -34,6 +42,7 @@ void ucm_address_copy_ip(union ucm_address *to, const struct sockaddr_in6 *from)
 {
 	memset(to, 0, sizeof(*to));
 	memcpy(to, from, sizeof(*from));
+	drop_scope(to);
 }
 
 static bool all_zero(const void *bytes, size_t n)

@@ -6,9 +6,9 @@
 
 /* Bytes of its structure; 0: unknown family. */
 unsigned int ucm_address_bytes(const union ucm_address *a);
-/* 0; -EINVAL: too long, or not its family's length. */
+/* Of a command, without its scope ID. 0; -EINVAL: too long, or not its family's length. */
 int ucm_address_copy(union ucm_address *to, const void *from, size_t bytes);
-/* From a command with room for only IPv4 and IPv6; the caller checks the family. */
+/* The same from a command with room for only IPv4 and IPv6; the caller checks the family. */
 void ucm_address_copy_ip(union ucm_address *to, const struct sockaddr_in6 *from);
 bool ucm_address_zero(const union ucm_address *a);
 bool ucm_address_loopback(const union ucm_address *a);
