@@ -10,6 +10,8 @@ STRESSED ?= build-stress
 FUZZED ?= build-fuzz
 ARM64 ?= build-arm64
 PACKAGED ?= build-deb
+# Warnings are errors in CI, and where one develops (CONTRIBUTING.md); who only builds may have another compiler.
+WERROR := $(if $(CI),-Dwerror=true)
 
 .PHONY: help deps deps-build build demo check conformance soak stress fuzz model mutation arm64 bench bench-check compare doc deb deb-check format install clean
 .NOTPARALLEL:
@@ -55,7 +57,7 @@ build: $(BUILD)/build.ninja
 # A package installed since $(BUILD)/ was configured may be one that was missing: check again.
 INSTALLED ?= $(wildcard /var/lib/dpkg/status)
 $(BUILD)/build.ninja: $(INSTALLED)
-	meson setup $(BUILD) $(if $(wildcard $@),--reconfigure,--buildtype=release --prefix=$(PREFIX))
+	meson setup $(BUILD) $(WERROR) $(if $(wildcard $@),--reconfigure,--buildtype=release --prefix=$(PREFIX))
 
 demo: deps-build $(BUILD)/build.ninja
 	ninja -C $(BUILD) demo
@@ -95,7 +97,7 @@ fuzz: deps $(FUZZED)/build.ninja $(FUZZED)-memory/build.ninja
 $(FUZZED)/build.ninja: FUZZED_UNDER := address,undefined
 $(FUZZED)-memory/build.ninja: FUZZED_UNDER := memory
 $(FUZZED)/build.ninja $(FUZZED)-memory/build.ninja:
-	CC=clang-14 meson setup $(@D) --buildtype=debugoptimized -Db_lundef=false -Db_lto=false \
+	CC=clang-14 meson setup $(@D) $(WERROR) --buildtype=debugoptimized -Db_lundef=false -Db_lto=false \
 		-Db_sanitize=$(FUZZED_UNDER) -Dfuzz=true
 
 model: deps
@@ -105,7 +107,7 @@ model: deps
 SANITISE_address := address,undefined
 SANITISE_thread := thread
 $(STRESSED)-%/build.ninja:
-	CC=clang-14 meson setup $(@D) --buildtype=debugoptimized -Db_lundef=false -Db_lto=false \
+	CC=clang-14 meson setup $(@D) $(WERROR) --buildtype=debugoptimized -Db_lundef=false -Db_lto=false \
 		-Db_sanitize=$(SANITISE_$*)
 
 mutation: deps
@@ -115,7 +117,7 @@ arm64: deps
 	./tests/arm64/run $(ARM64)
 
 $(CHECKED)/build.ninja:
-	meson setup $(CHECKED) --buildtype=debugoptimized -Db_lto=false
+	meson setup $(CHECKED) $(WERROR) --buildtype=debugoptimized -Db_lto=false
 
 bench: deps-build build
 	meson test -C $(BUILD) --benchmark --verbose
