@@ -101,6 +101,18 @@ TEST(local__window_full)
 	q->rtc.next_psn = next;
 }
 
+/* Its completion says so, although the queue pair fails before. */
+TEST(local__executed_before_an_error)
+{
+	make_window();
+	bind_by(0, REQUEST_SIGNALED, 64);
+	rtc_poll(fx->e);
+	fx_assert_counter(binds, 1);
+	qp_set_error(fx->e, fx->qp[0]);
+	rrc_poll(fx->e);
+	fx_assert_cqe(USER_BIND_MW, 64);
+}
+
 /* It completes without any packet; SQD waits for that, and is notified. */
 TEST(local__completes_by_itself)
 {

@@ -484,30 +484,37 @@ TEST(share__no_buffer_at_all)
 	assert_run(0, 1);
 }
 
-/* Entries of a READ: a user who holds more than his share gets none, not even for the first; one
- * that is longer than the share of its client waits for those before it. */
+/* A READ of two entries: nothing is left to a user who holds more than his share; the first one of
+ * a QP may be longer than the share of its client, others wait for it. */
 TEST(share__read_entries_of_owners)
 {
 	struct mq_free *f = &fx->e->mq->re_free;
 	uint32_t *user = &f->put[HOLDER_USER + fx->qp[0]->user];
 	uint32_t *client = &f->put[HOLDER_CLIENT + fx->qp[0]->client];
-	struct rte_mbuf *m = fx_request(0, USER_RDMA_READ, 8, 0);
 
-	f->size = 3;
-	*user = 3 * f->size + 10;
-	send_request(0, USER_RDMA_READ, 8, 0);
+	for (unsigned i = 0; i < 2; i++) {
+		struct rte_mbuf *m = fx_request(0, USER_RDMA_READ, 8, 0);
+
+		request_of(m)->data_units = 2;
+		fx_put(CHANNEL_DP_RTC, m);
+	}
+	f->size = 2;
+	*user = USER_FLOOR;
 	rtc_poll(fx->e);
 	assert_no_more();
 	*user = 0;
+	*client = 3;
+	fx->qp[0]->max_rd_atomic = 1;
 	rtc_poll(fx->e);
 	assert_run(0, 1);
-	*client += 3;
-	request_of(m)->data_units = 2; /* as many as are left */
-	fx_put(CHANNEL_DP_RTC, m);
+	f->size = 4;
+	*client = 4;
+	fx->qp[0]->max_rd_atomic = 2;
+	wake_sender_of(0);
 	rtc_poll(fx->e);
 	assert_no_more();
 	assert_int_equal(fx->qp[0]->rtc.parked, PARK_READS);
-	*client -= 3;
+	*client = 2;
 }
 
 /* Entries of READs: exactly as many as are left will do; one too many waits for those before. */
