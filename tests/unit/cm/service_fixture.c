@@ -62,8 +62,10 @@ static int op_gid(void *ctx, uint32_t index, uint8_t gid[16])
 {
 	struct node_device *d = ctx;
 
-	if (index + d->node->lacks >= GIDS)
+	if (index + d->node->lacks >= GIDS) {
+		gid_of(3 - d->node->n, d->index, GID_V4, gid); /* nobody is to believe it */
 		return -ENOENT;
+	}
 	gid_of(d->node->n, d->index, index + d->node->lacks, gid);
 	return 0;
 }

@@ -140,8 +140,11 @@ TEST(remove__rejects_requests)
 TEST(remove__leaves_other_devices)
 {
 	struct end l, c;
-	uint32_t server = connected(&l, &c);
+	uint32_t server = connected(&l, &c), resolving;
 
+	assert_int_equal(create_id(&l.ch, 7, RDMA_PS_TCP, UCM_QPT_RC, &resolving), 0);
+	node[1].resolve_again = 1000;
+	assert_int_equal(resolve_ip(&l.ch, resolving, NULL, "10.0.0.1", 1, 1000), 0);
 	cm_service_remove(node[1].s, now, 1);
 	settle();
 	expect_no_event(&l.ch);

@@ -199,6 +199,31 @@ TEST(probe__overtaken_by_an_acknowledgement)
 	assert_again(psn + 2, 1);
 }
 
+/* What is acknowledged beyond the walk after a NAK was kept by the peer; after a timeout it may be
+ * that the answer was late. */
+TEST(walk__proof_that_the_peer_keeps)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		unsigned psn = 8 * i;
+
+		sends(8);
+		fx_fill(CHANNEL_RRC_RPG, 1);
+		if (i)
+			nak(P(psn));
+		else
+			expire(0, TIMER_LOSS);
+		rrc_poll(fx->e);
+		acknowledge(P(psn + 6));
+		rrc_poll(fx->e);
+		assert_int_equal(fx->qp[0]->rrc.peer_keeps != 0, i);
+		fx_unfill(CHANNEL_RRC_RPG);
+		acknowledge(P(psn + 7));
+		rrc_poll(fx->e);
+		fx_unfill(CHANNEL_RRC_RPG);
+		rrc_poll(fx->e);
+	}
+}
+
 /* The next one waits twice as long; an acknowledgement ends that. Never longer than Ttr. */
 TEST(probe__each_waits_twice_as_long)
 {

@@ -224,6 +224,26 @@ TEST_OPTIONS(visit__bounded_number, &more_qps)
 	fx_unfill(CHANNEL_RTC_RRC);
 }
 
+/* Nor, however many are due at once, at more of those that were paced. */
+TEST_OPTIONS(visit__bounded_number_of_paced, &more_qps)
+{
+	struct pacer *p = &fx->e->rtc->pacer;
+
+	for (uint32_t i = 0; i < BURST + 6; i++) {
+		struct qp *q = qp_at(&fx->h->qps, i);
+
+		if (!q->qpn)
+			fx_make_qp(q, 0x500000 | i, i);
+		q->rtc.flow.next_ns = fx->e->now_ns;
+		pacer_wait(p, q, fx->e->now_ns);
+	}
+	fx->e->now_ns += 2 * PACING_SLOT_NS;
+	rtc_poll(fx->e);
+	assert_int_equal(p->waiting, 6);
+	rtc_poll(fx->e);
+	assert_int_equal(p->waiting, 0);
+}
+
 /* ---- the end of a turn ---- */
 
 static void assert_no_timer(void)
