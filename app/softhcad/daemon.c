@@ -2,7 +2,6 @@
 /* Starts a daemon from a configuration, runs it, stops it. Control thread. */
 #include <errno.h>
 #include <grp.h>
-#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -248,7 +247,6 @@ static int take_turn(struct daemon *d)
 void daemon_run(struct daemon *d, const volatile int *stop_requested,
 		volatile int *reload_requested)
 {
-	struct pollfd control = {.fd = control_fd(d->control), .events = POLLIN};
 	bool network = has_network(d);
 	unsigned quick = 0;
 
@@ -256,7 +254,7 @@ void daemon_run(struct daemon *d, const volatile int *stop_requested,
 		int timeout_ms = network || quick ? POLL_MS : POLL_QUIET_MS;
 
 		__atomic_store_n(&d->turns, d->turns + 1, __ATOMIC_RELAXED);
-		poll(&control, 1, control_is_behind(d->control) ? 0 : timeout_ms);
+		control_wait(d->control, timeout_ms);
 		pthread_mutex_lock(&d->lock);
 		if (*reload_requested) {
 			*reload_requested = 0;

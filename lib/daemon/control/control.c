@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -312,6 +314,8 @@ void client_end(struct client *client)
 		    (int)client->pid, client->counts[OBJECT_QP]);
 		count(&d->config.hca->counters, COUNTER_clients_gone);
 	}
+	if (c->answered == client)
+		c->answered = NULL;
 	begun = control_now_ns();
 	client_teardown(client);
 	control_served(client, begun);
@@ -497,6 +501,8 @@ static void let_time_pass(struct control *c)
 		c->second_ns = now;
 		share_refill(c->shares, SHARE_log_lines);
 		share_refill(c->shares, SHARE_neighbours);
+		memset(c->looked_ns, 0, sizeof(c->looked_ns));
+		c->looked_all_ns = 0;
 	}
 	if (now >= c->silent_ns) {
 		c->silent_ns = now + NS_IN_S / 10;
@@ -504,10 +510,62 @@ static void let_time_pass(struct control *c)
 	}
 }
 
-bool control_is_behind(const struct control *c)
+/* Is there something to do of which the epoll set says nothing? */
+static bool is_behind(const struct control *c)
 {
 	return c->held_up || !TAILQ_EMPTY(&c->ended);
 }
+
+/* ---- between two turns ---- */
+
+void control_answered(struct client *client, uint64_t asked_ns)
+{
+	struct control *c = client->control;
+
+	look_end(&c->look, asked_ns);
+	look_begin(&c->look, control_now_ns());
+	c->answered = client;
+}
+
+static bool ready(const struct control *c, int timeout_ms)
+{
+	struct pollfd p = {.fd = c->epoll, .events = POLLIN};
+
+	return poll(&p, 1, timeout_ms) > 0;
+}
+
+/* Looks for the next request. No longer for any user than his part: a client that always asks just in time would keep the CPU
+ * busy. */
+static bool look_for_more(struct control *c)
+{
+	uint64_t *by_user, begun = control_now_ns(), now = begun, before;
+	bool found = false;
+
+	if (!c->answered || !look_pays(&c->look, begun))
+		return false;
+	by_user = &c->looked_ns[client_user(c->answered)];
+	if (*by_user >= LOOKED_NS_MAX || c->looked_all_ns >= LOOKED_ALL_NS_MAX)
+		return false;
+	do {
+		sched_yield(); /* first: whoever was answered may have to run here */
+		before = now;
+		now = control_now_ns();
+		found = ready(c, 0);
+	} while (!found && look_again(&c->look, before, now));
+	*by_user += now - begun;
+	c->looked_all_ns += now - begun;
+	if (!found)
+		c->answered = NULL;
+	return found;
+}
+
+void control_wait(struct control *c, int timeout_ms)
+{
+	if (!is_behind(c) && !look_for_more(c))
+		ready(c, timeout_ms);
+}
+
+/* ---- a turn ---- */
 
 int control_poll(struct control *c, int timeout_ms)
 {
@@ -517,7 +575,7 @@ int control_poll(struct control *c, int timeout_ms)
 
 	if (c->pending && (timeout_ms < 0 || timeout_ms > 1))
 		timeout_ms = 1;
-	if (c->leaving || c->populating || control_is_behind(c))
+	if (c->leaving || c->populating || is_behind(c))
 		timeout_ms = 0;
 	c->held_up = false;
 	n = epoll_wait(c->epoll, events, EVENTS_PER_TURN, timeout_ms);

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/look.h"
 #include "base/shares.h"
 #include "command/ceu.h"
 #include "control/control.h"
@@ -286,10 +287,17 @@ struct control {
 	uint64_t sigbus_seen; /* faults in clients' memory that have been counted */
 	uint64_t silent_ns;   /* when to look for silent connections again */
 	bool held_up;	      /* something waits only for its user's part of the next turn */
+	/* For the next request, on behalf of the client that was answered last. NULL: nobody. */
+	struct look look;
+	const struct client *answered;
+	uint64_t looked_ns[USERS_MAX], looked_all_ns; /* in the present second, by user */
 	char socket_path[108];
 	const struct client *asking;	   /* for a view; NULL: nobody */
 	char text[CONTROL_TEXT_BYTES_MAX]; /* of the view that is being replied */
 };
+
+/* Of one user, and of all: how long the thread looks for requests in a second, instead of sleeping. */
+enum { LOOKED_NS_MAX = 100000000, LOOKED_ALL_NS_MAX = 250000000 };
 
 /* Its session is over: it is destroyed at the end of the turn. */
 static inline void client_lost(struct client *client)
@@ -330,6 +338,17 @@ void session_forget(struct client *client);
 
 /* control.c */
 uint64_t control_now_ns(void);
+/* As the data path knows its user. */
+static inline uint16_t client_user(const struct client *client)
+{
+	unsigned int index = share_user_index(&client->shares);
+
+	return (uint16_t)(index < USERS_MAX ? index : USERS_MAX - 1);
+}
+
+/* Requests of this client have been answered; the first was there at asked_ns. */
+void control_answered(struct client *client, uint64_t asked_ns);
+
 /* May a client of this user be served in this turn? If so, control_served() tells since when it
  * was. */
 bool control_may_serve(struct client *client);

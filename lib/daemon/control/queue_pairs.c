@@ -69,12 +69,6 @@ static void hold(struct qp_object *qp, uint32_t by)
 		qp->srq->object.users += by;
 }
 
-/* As the data path knows it. */
-static uint16_t user_of(const struct client *client)
-{
-	return (uint16_t)RTE_MIN(share_user_index(&client->shares), USERS_MAX - 1u);
-}
-
 int run_create_qp(struct call *call)
 {
 	const struct control_qp *in = call->body;
@@ -86,7 +80,7 @@ int run_create_qp(struct call *call)
 	struct cq_object *recv_cq = object_find(client, OBJECT_CQ, in->recv_cqn);
 	struct srq_object *srq = in->srqn ? object_find(client, OBJECT_SRQ, in->srqn) : NULL;
 	struct ceu_qp make = {.client = (uint16_t)client->index,
-			      .user = user_of(client),
+			      .user = client_user(client),
 			      .pd = in->pd,
 			      .srqn = in->srqn};
 	bool gsi = in->service == CONTROL_SERVICE_GSI;

@@ -233,6 +233,7 @@ static bool serve_one(struct client *client)
 
 unsigned int session_serve(struct client *client)
 {
+	const uint64_t asked_ns = control_now_ns();
 	unsigned int n = 0;
 	bool more = true;
 
@@ -244,5 +245,7 @@ unsigned int session_serve(struct client *client)
 		control_served(client, begun);
 		n += more;
 	}
+	if (n)
+		control_answered(client, asked_ns);
 	return n;
 }

@@ -4,18 +4,21 @@
  * lock; the preload library that shows /sys to programs links it too. Any thread.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 #include "ask.h"
+#include "base/look.h"
 #include "host-abi/descriptor.h"
 #include "softhca/softhca.h"
 
-enum { ERRNO_MAX = 4095 };
+enum { ERRNO_MAX = 4095, NS_IN_S = 1000000000 };
 
 /* Where this user's own daemon listens. */
 static int own_socket(char out[ASK_PATH_BYTES])
@@ -107,7 +110,8 @@ static ssize_t send_request(int fd, const struct control_header *h, const void *
 	return n;
 }
 
-static ssize_t receive_reply(int fd, struct control_header *h, void *body, size_t room, int *passed)
+static ssize_t receive_reply(int fd, struct control_header *h, void *body, size_t room, int *passed,
+			     int flags)
 {
 	union {
 		struct cmsghdr header;
@@ -123,7 +127,7 @@ static ssize_t receive_reply(int fd, struct control_header *h, void *body, size_
 	ssize_t n;
 
 	do
-		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | flags);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return n;
@@ -131,6 +135,35 @@ static ssize_t receive_reply(int fd, struct control_header *h, void *body, size_
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
 	    c->cmsg_len >= CMSG_LEN(sizeof(int)))
 		memcpy(passed, CMSG_DATA(c), sizeof(*passed));
+	return n;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * NS_IN_S + (uint64_t)t.tv_nsec;
+}
+
+/* Receives the reply if it comes soon. Returns as receive_reply() does: -1 with EAGAIN if it does not. */
+static ssize_t look_for_reply(int fd, struct control_header *h, void *body, size_t room,
+			      int *passed, struct look *look)
+{
+	uint64_t before, now = now_ns();
+	bool more = look_pays(look, now);
+	ssize_t n = -1;
+
+	errno = EAGAIN;
+	while (more) {
+		n = receive_reply(fd, h, body, room, passed, MSG_DONTWAIT);
+		if (n >= 0 || errno != EAGAIN)
+			break;
+		sched_yield();
+		before = now;
+		now = now_ns();
+		more = look_again(look, before, now);
+	}
 	return n;
 }
 
@@ -145,28 +178,32 @@ static bool well_formed(const struct control_header *h, ssize_t n, enum control_
 /* The number of bytes of the answer, which is in `room`; -errno as ask(). *got: the descriptor that came
  * with it, or -1. */
 static int exchange(int fd, enum control_type type, const void *body, uint32_t bytes, void *answer,
-		    size_t room, int passed, int *got)
+		    size_t room, int passed, int *got, struct look *look)
 {
 	const struct control_header request = {.type = type, .length = bytes};
 	struct control_header header = {.type = CONTROL_TYPE_NONE};
 	ssize_t n = -1;
 
 	*got = -1;
+	look_begin(look, now_ns());
 	if (send_request(fd, &request, body, passed) >= 0) {
-		n = receive_reply(fd, &header, answer, room, got);
+		n = look_for_reply(fd, &header, answer, room, got, look);
+		if (n < 0 && errno == EAGAIN)
+			n = receive_reply(fd, &header, answer, room, got, 0);
 		if (n < 0 && errno == EAGAIN)
 			return -ETIMEDOUT;
 	}
+	look_end(look, now_ns());
 	if (!well_formed(&header, n, type))
 		return -ENOTCONN;
 	return header.status ? header.status : (int)header.length;
 }
 
-int ask(int fd, enum control_type type, const void *body, uint32_t bytes, void *reply,
-	uint32_t reply_bytes, int passed, int *passed_out)
+int ask_looking(int fd, enum control_type type, const void *body, uint32_t bytes, void *reply,
+		uint32_t reply_bytes, int passed, int *passed_out, struct look *look)
 {
 	uint8_t answer[CONTROL_BYTES_MAX];
-	int got, n = exchange(fd, type, body, bytes, answer, sizeof(answer), passed, &got);
+	int got, n = exchange(fd, type, body, bytes, answer, sizeof(answer), passed, &got, look);
 
 	if (n >= 0 && n != (int)reply_bytes)
 		n = -ENOTCONN;
@@ -181,10 +218,19 @@ int ask(int fd, enum control_type type, const void *body, uint32_t bytes, void *
 	return n > 0 ? 0 : n;
 }
 
+int ask(int fd, enum control_type type, const void *body, uint32_t bytes, void *reply,
+	uint32_t reply_bytes, int passed, int *passed_out)
+{
+	struct look never = {0};
+
+	return ask_looking(fd, type, body, bytes, reply, reply_bytes, passed, passed_out, &never);
+}
+
 int ask_text(int fd, enum control_type type, const void *body, uint32_t bytes, char *text,
 	     size_t room)
 {
-	int got, n = exchange(fd, type, body, bytes, text, room, -1, &got);
+	struct look never = {0};
+	int got, n = exchange(fd, type, body, bytes, text, room, -1, &got, &never);
 
 	if (got >= 0)
 		close(got);

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/look.h"
 #include "host-abi/control.h"
 #include "host-abi/cqe.h"
 #include "host-abi/doorbell.h"
@@ -150,6 +151,7 @@ struct softhca_context {
 	int fd;
 	int bell;
 	pthread_mutex_t lock, rpc, event_lock;
+	struct look look;     /* rpc: for the reply */
 	pthread_cond_t acked; /* with event_lock: a CQ's events were acknowledged */
 	struct control_hello_reply hello;
 	struct client_page *page;

@@ -98,7 +98,7 @@ int ctx_call(struct softhca_context *ctx, enum control_type type, const void *bo
 	if (ctx_dead(ctx))
 		return -ENOTCONN;
 	pthread_mutex_lock(&ctx->rpc);
-	rc = ask(ctx->fd, type, body, bytes, reply, reply_bytes, fd, fd_out);
+	rc = ask_looking(ctx->fd, type, body, bytes, reply, reply_bytes, fd, fd_out, &ctx->look);
 	pthread_mutex_unlock(&ctx->rpc);
 	return rc == -ENOTCONN ? died(ctx) : rc;
 }

@@ -153,9 +153,12 @@ static void *serve_loop(void *arg)
 	struct fixture *f = arg;
 
 	while (__atomic_load_n(&serving, __ATOMIC_ACQUIRE)) {
-		uint64_t begun = clock_ns(CLOCK_THREAD_CPUTIME_ID), spent;
-		int served = control_poll(f->control, 2);
+		uint64_t begun, spent;
+		int served;
 
+		control_wait(f->control, 2);
+		begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		served = control_poll(f->control, 0);
 		spent = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun;
 		if (served > 0 && spent < __atomic_load_n(&cheapest_turn_ns, __ATOMIC_RELAXED))
 			__atomic_store_n(&cheapest_turn_ns, spent, __ATOMIC_RELAXED);

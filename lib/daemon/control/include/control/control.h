@@ -144,8 +144,12 @@ void control_destroy(struct control *c);
  */
 int control_poll(struct control *c, int timeout_ms);
 
-/* Has control_poll() something to do at once of which control_fd() says nothing? */
-bool control_is_behind(const struct control *c);
+/*
+ * Waits until control_poll() has something to do, at most timeout_ms. Clients that ask again as soon as they are answered do
+ * not wait for this thread to be woken: it looks for their next request for a moment first (base/look.h), as long as each user's
+ * part of that lasts. Without the caller's lock.
+ */
+void control_wait(struct control *c, int timeout_ms);
 
 /* Readable when control_poll() has something to do; for an outer poll loop. Owned by the module. */
 int control_fd(const struct control *c);
