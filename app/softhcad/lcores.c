@@ -154,18 +154,29 @@ static bool in_the_way(const struct lcores *l)
 	return false;
 }
 
+/* Where an lcore needs our CPU a yield lets it run, which a nap of ours does no sooner than a timer wakes us; but where a
+ * busy thread would run instead we nap. */
 static void wait_quiescent(struct lcores *l)
 {
-	uint64_t token = rte_rcu_qsbr_start(l->rcu), begun_ns;
+	uint64_t token = rte_rcu_qsbr_start(l->rcu), begun_ns, now_ns, before_ns;
+	bool yields;
 
 	wake_all(l);
-	begun_ns = clock_now_ns(&l->clock);
+	begun_ns = now_ns = clock_now_ns(&l->clock);
+	look_begin(&l->look, begun_ns);
+	yields = look_pays(&l->look, begun_ns);
 	while (!rte_rcu_qsbr_check(l->rcu, token, false)) {
-		if (clock_now_ns(&l->clock) - begun_ns < QUIESCE_SPIN_NS && !in_the_way(l))
+		if (now_ns - begun_ns < QUIESCE_SPIN_NS && !in_the_way(l))
 			rte_pause();
+		else if (yields)
+			sched_yield();
 		else
 			usleep(QUIESCE_SLEEP_US);
+		before_ns = now_ns;
+		now_ns = clock_now_ns(&l->clock);
+		yields = yields && look_again(&l->look, before_ns, now_ns);
 	}
+	look_end(&l->look, now_ns);
 }
 
 void lcores_quiesce(void *ctx)

@@ -4,6 +4,7 @@
 /* The daemon's lcores: a loop on each CPU in use, and what the loops share. Control thread, unless
  * noted. */
 #include <stdint.h>
+#include "base/look.h"
 #include "config/config.h"
 #include "lcore/clock.h"
 #include "lcore/lcore_loop.h"
@@ -15,6 +16,7 @@ struct lcores {
 	unsigned count;
 	unsigned running; /* loops that have been launched */
 	uint32_t stop;	  /* atomic: nonzero ends the loops */
+	struct look look; /* for the end of rounds; under the daemon's lock */
 	/* Busy share of each loop over the last second, in 1/1000. Written under the daemon's lock. */
 	uint32_t busy_permille[LCORES_MAX];
 	uint64_t sampled_busy_ns[LCORES_MAX], sampled_ns;
