@@ -547,10 +547,11 @@ static bool look_for_more(struct control *c)
 	if (*by_user >= LOOKED_NS_MAX || c->looked_all_ns >= LOOKED_ALL_NS_MAX)
 		return false;
 	do {
-		sched_yield(); /* first: whoever was answered may have to run here */
+		found = ready(c, 0);
+		if (!found)
+			sched_yield();
 		before = now;
 		now = control_now_ns();
-		found = ready(c, 0);
 	} while (!found && look_again(&c->look, before, now));
 	*by_user += now - begun;
 	c->looked_all_ns += now - begun;
