@@ -438,6 +438,26 @@ RIG_TEST(pacing__read_responses, make_limited(SERVICE_RC))
 	assert_true(ns > at_limit() * 9 / 10 && ns < at_limit() * 12 / 10);
 }
 
+/* Nor when they are behind READ responses that do, wherever in a burst these end. */
+RIG_TEST(pacing__not_of_acknowledgements_behind_reads, make_limited(SERVICE_RC))
+{
+	enum { MTU = 1024 };
+	struct rig_packet p;
+	uint32_t psn = PSN;
+
+	send_cnp(s, cnp(s));
+	for (uint32_t n = 1; n <= 10; n++, psn++) {
+		rig_request(s, 0, WIRE_RC_READ_REQUEST, psn, AT, n * MTU, 0);
+		rig_request(s, 0, WIRE_RC_WRITE_ONLY, psn + n, AT, LEN, LEN);
+		for (uint32_t end = psn + n; psn < end; psn++) {
+			assert_true(rig_recv(s, &p, 10 * MS));
+			assert_int_equal(p.h.psn, psn);
+		}
+		assert_true(rig_recv(s, &p, 10 * US));
+		assert_int_equal(p.h.opcode, WIRE_RC_ACK);
+	}
+}
+
 /* Acknowledgements of what the peer sends do not wait for our rate. */
 RIG_TEST(pacing__not_of_acknowledgements, make_limited(SERVICE_RC))
 {

@@ -31,18 +31,23 @@ TEST(refs__to_what_is_long_and_in_one_piece_and_acknowledged)
 	static const struct {
 		uint8_t service;
 		uint32_t bytes, first; /* in the first of two entries; 0: there is only one */
-		bool is_inline, refers;
+		bool is_inline, refers, read;
 	} rows[] = {
-		{SERVICE_RC, BYTES, 0, false, true},	{SERVICE_RC, 511, 0, false, false},
-		{SERVICE_RC, 512, 0, false, true},	{SERVICE_UC, BYTES, 0, false, false},
-		{SERVICE_RC, BYTES, 100, false, false}, {SERVICE_RC, 2 * BYTES, BYTES, false, true},
-		{SERVICE_RC, 64, 0, true, false},
+		{SERVICE_RC, BYTES, 0, false, true, false},
+		{SERVICE_RC, 511, 0, false, false, false},
+		{SERVICE_RC, 512, 0, false, true, false},
+		{SERVICE_UC, BYTES, 0, false, false, false},
+		{SERVICE_RC, BYTES, 100, false, false, false},
+		{SERVICE_RC, 2 * BYTES, BYTES, false, true, false},
+		{SERVICE_RC, 64, 0, true, false, false},
+		{SERVICE_RC, 511, 0, false, false, true},
+		{SERVICE_RC, 512, 0, false, true, true},
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct sim_params p = SIM_PARAMS_DEFAULT;
 		uint32_t first = rows[i].first ? rows[i].first : rows[i].bytes;
-		struct sim_wr wr = {.opcode = USER_RDMA_WRITE,
+		struct sim_wr wr = {.opcode = rows[i].read ? USER_RDMA_READ : USER_RDMA_WRITE,
 				    .remote = REMOTE,
 				    .is_inline = rows[i].is_inline,
 				    .sge = {{0, first, 0}, {first, rows[i].bytes - first, 0}},
@@ -56,7 +61,7 @@ TEST(refs__to_what_is_long_and_in_one_piece_and_acknowledged)
 		sim_post(s, 0, 0, &wr);
 		assert_true(sim_wait(s, 0, &c, 100 * MS));
 		assert_true(sim_settle(s, 100 * MS));
-		if ((sim_counter(s, 0, COUNTER_payload_refs) > 0) != rows[i].refers)
+		if ((sim_counter(s, rows[i].read, COUNTER_payload_refs) > 0) != rows[i].refers)
 			fail_msg("row %u", i);
 		assert_memory_equal(s->node[1].memory + REMOTE, s->node[0].memory, rows[i].bytes);
 		over(s);

@@ -382,6 +382,17 @@ TEST_RC(early__no_nak_waits_beyond_a_reset)
 	rig_expect_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
 }
 
+/* Or when it fails, before anybody looks at it. */
+TEST_RC(early__no_nak_waits_beyond_an_error)
+{
+	come_late(s, PSN, 20 * US, true);
+	come_late(s, PSN + 2, 20 * US, true);
+	write_at(s, PSN + 5, AT, 8);
+	sim_run(s, 2 * US);
+	sim_context(s, 0, 0)->state = QP_ERR;
+	rig_silent(s, MS);
+}
+
 /* The missing packet finds no receive: the RNR NAK is the only one of its PSN. */
 TEST_RC(c9_114__no_sequence_nak_follows_an_rnr_nak)
 {
