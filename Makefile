@@ -13,7 +13,7 @@ PACKAGED ?= build-deb
 # Warnings are errors in CI, and where one develops (CONTRIBUTING.md); who only builds may have another compiler.
 WERROR := $(if $(CI),-Dwerror=true)
 
-.PHONY: help deps deps-build build demo check conformance soak stress fuzz model mutation arm64 bench bench-check compare doc deb deb-check format install clean
+.PHONY: help deps deps-build build demo check conformance soak stress fuzz model prove mutation arm64 bench bench-check compare doc deb deb-check format install clean
 .NOTPARALLEL:
 
 help:
@@ -30,6 +30,7 @@ help:
 	@echo '              attacks under ASan (STRESS=n: so many seconds each)'
 	@echo 'make fuzz     libFuzzer at each target of tests/fuzz, under ASan and UBSan or MSan (FUZZ=n: so many seconds in all)'
 	@echo 'make model    Spin looks at all that can happen in the models of tests/model, for minutes'
+	@echo 'make prove    Frama-C proves the contracts of tests/prove, for minutes'
 	@echo 'make mutation  breaks each checked condition in turn and tells which test notices (FILES="a.c b.c":'
 	@echo '              of these alone)'
 	@echo 'make arm64    builds for arm64 and runs the conformance programs and most unit tests under emulation'
@@ -109,6 +110,10 @@ SANITISE_thread := thread
 $(STRESSED)-%/build.ninja:
 	CC=clang-14 meson setup $(@D) $(WERROR) --buildtype=debugoptimized -Db_lundef=false -Db_lto=false \
 		-Db_sanitize=$(SANITISE_$*)
+
+prove:
+	./.ci/deps prove
+	./tests/prove/prove
 
 mutation: deps
 	./tests/mutation/mutate --folder $(MUTATED) $(FILES)
