@@ -254,7 +254,7 @@ void daemon_run(struct daemon *d, const volatile int *stop_requested,
 		int timeout_ms = network || quick ? POLL_MS : POLL_QUIET_MS;
 
 		__atomic_store_n(&d->turns, d->turns + 1, __ATOMIC_RELAXED);
-		control_wait(d->control, timeout_ms);
+		control_wait(d->control, timeout_ms, !lcores_need_this_cpu(&d->lcores));
 		pthread_mutex_lock(&d->lock);
 		if (*reload_requested) {
 			*reload_requested = 0;

@@ -188,6 +188,18 @@ void lcores_quiesce(void *ctx)
 	wait_quiescent(l);
 }
 
+bool lcores_need_this_cpu(const struct lcores *l)
+{
+	unsigned cpu = (unsigned)sched_getcpu();
+
+	for (unsigned i = 0; i < l->running; i++) {
+		if (l->loops[i].cpu == cpu &&
+		    !__atomic_load_n(&l->loops[i].asleep, __ATOMIC_RELAXED))
+			return true;
+	}
+	return false;
+}
+
 void lcores_sample_busy(struct lcores *l)
 {
 	uint64_t now_ns = clock_now_ns(&l->clock), passed_ns = now_ns - l->sampled_ns;

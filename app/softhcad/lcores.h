@@ -3,6 +3,7 @@
 #define LCORES_H
 /* The daemon's lcores: a loop on each CPU in use, and what the loops share. Control thread, unless
  * noted. */
+#include <stdbool.h>
 #include <stdint.h>
 #include "base/look.h"
 #include "config/config.h"
@@ -48,6 +49,9 @@ void lcores_destroy(struct lcores *l);
 /* Waits until every lcore has finished its current round, and another one. ctx: struct lcores.
  * Control thread, or a telemetry thread under the daemon's lock. */
 void lcores_quiesce(void *ctx);
+
+/* Does an lcore that is awake run on the caller's CPU? Any thread. */
+bool lcores_need_this_cpu(const struct lcores *l);
 
 /* Updates the busy shares, once a second. Under the daemon's lock. */
 void lcores_sample_busy(struct lcores *l);

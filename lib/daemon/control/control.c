@@ -560,9 +560,9 @@ static bool look_for_more(struct control *c)
 	return found;
 }
 
-void control_wait(struct control *c, int timeout_ms)
+void control_wait(struct control *c, int timeout_ms, bool spare)
 {
-	if (!is_behind(c) && !look_for_more(c))
+	if (!is_behind(c) && !(spare && look_for_more(c)))
 		ready(c, timeout_ms);
 }
 

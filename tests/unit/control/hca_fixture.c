@@ -156,7 +156,7 @@ static void *serve_loop(void *arg)
 		uint64_t begun, spent;
 		int served;
 
-		control_wait(f->control, 2);
+		control_wait(f->control, 2, true);
 		begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		served = control_poll(f->control, 0);
 		spent = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun;

@@ -13,16 +13,19 @@ static const struct {
 	const char *what;
 	bool answered, soon; /* a client; whose request came soon after the answer before it */
 	bool asks;	     /* again, by now */
+	bool spare;	     /* is the CPU */
 	uint64_t by_user, by_all;
 	bool looks;
 } rows[] = {
-	{"nobody has asked", false, true, false, 0, 0, false},
-	{"the last request came after a pause", true, false, false, 0, 0, false},
-	{"the last request came soon", true, true, false, 0, 0, true},
-	{"and so does the next", true, true, true, 0, 0, true},
-	{"one ns is left to its user", true, true, false, LOOKED_NS_MAX - 1, LOOKED_NS_MAX, true},
-	{"its user has had his part", true, true, false, LOOKED_NS_MAX, LOOKED_NS_MAX, false},
-	{"all have had theirs", true, true, false, 0, LOOKED_ALL_NS_MAX, false},
+	{"nobody has asked", false, true, false, true, 0, 0, false},
+	{"the last request came after a pause", true, false, false, true, 0, 0, false},
+	{"the last request came soon", true, true, false, true, 0, 0, true},
+	{"and so does the next", true, true, true, true, 0, 0, true},
+	{"an lcore needs the CPU", true, true, false, false, 0, 0, false},
+	{"one ns is left to its user", true, true, false, true, LOOKED_NS_MAX - 1, LOOKED_NS_MAX,
+	 true},
+	{"its user has had his part", true, true, false, true, LOOKED_NS_MAX, LOOKED_NS_MAX, false},
+	{"all have had theirs", true, true, false, true, 0, LOOKED_ALL_NS_MAX, false},
 };
 
 TEST(wait__looks_for_who_asks_on_and_on_and_not_for_long)
@@ -48,7 +51,7 @@ TEST(wait__looks_for_who_asks_on_and_on_and_not_for_long)
 		c->answered = rows[i].answered ? &client : NULL;
 		*spent = rows[i].by_user;
 		*all = rows[i].by_all;
-		control_wait(c, 0);
+		control_wait(c, 0, rows[i].spare);
 		assert_int_equal(*spent > rows[i].by_user, rows[i].looks);
 		assert_int_equal(*all - rows[i].by_all, *spent - rows[i].by_user);
 		/* Once for each answer: not again in each turn that follows. */

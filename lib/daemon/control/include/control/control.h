@@ -147,9 +147,10 @@ int control_poll(struct control *c, int timeout_ms);
 /*
  * Waits until control_poll() has something to do, at most timeout_ms. Clients that ask again as soon as they are answered do
  * not wait for this thread to be woken: it looks for their next request for a moment first (base/look.h), as long as each user's
- * part of that lasts. Without the caller's lock.
+ * part of that lasts. `spare`: no lcore needs the CPU that the caller runs on. Else it sleeps at once, and the kernel may wake
+ * it elsewhere. Without the caller's lock.
  */
-void control_wait(struct control *c, int timeout_ms);
+void control_wait(struct control *c, int timeout_ms, bool spare);
 
 /* Readable when control_poll() has something to do; for an outer poll loop. Owned by the module. */
 int control_fd(const struct control *c);
