@@ -72,8 +72,8 @@ static int open_next(struct spool *s)
 	file = pcapng_create(s->path);
 	if (!file)
 		return -errno;
-	s->fd = fcntl(fileno(file), F_DUPFD_CLOEXEC,
-		      0); /* without the stream, in which nothing is */
+	/* without the stream, in which nothing is */
+	s->fd = fcntl(fileno(file), F_DUPFD_CLOEXEC, 0);
 	fclose(file);
 	return s->fd < 0 ? -errno : 0;
 }
@@ -174,6 +174,12 @@ static void wait_for_work(struct spool *s)
 	}
 }
 
+static void note_error(struct spool *s, int error)
+{
+	if (!s->error)
+		s->error = error;
+}
+
 /* The first block has been written. */
 static void free_first(struct spool *s)
 {
@@ -201,7 +207,7 @@ static void write_first(struct spool *s)
 	if (!error && ends_file)
 		error = turn(s);
 	pthread_mutex_lock(&s->lock);
-	s->error = error;
+	note_error(s, error);
 	if (closed) {
 		free_first(s);
 		s->at = ends_file ? 0 : s->at + BLOCK_BYTES;
@@ -214,16 +220,14 @@ static void *write_files(void *spool)
 	int error = open_next(s);
 
 	pthread_mutex_lock(&s->lock);
-	s->error = error;
+	note_error(s, error);
 	while (!s->error) {
 		wait_for_work(s);
 		if (s->ended && !s->first)
 			break;
 		write_first(s);
 	}
-	error = close_last(s);
-	if (!s->error)
-		s->error = error;
+	note_error(s, close_last(s));
 	pthread_mutex_unlock(&s->lock);
 	return NULL;
 }
@@ -345,6 +349,7 @@ struct spool *spool_begin(const char *path, uint64_t bytes)
 	if (!s)
 		return NULL;
 	s->path = path;
+	s->fd = -1;
 	s->blocks_max =
 		bytes / BLOCK_BYTES > BLOCKS_MIN ? (unsigned int)(bytes / BLOCK_BYTES) : BLOCKS_MIN;
 	s->blocks = calloc(s->blocks_max + 1, sizeof(*s->blocks));
