@@ -34,7 +34,8 @@ static void usage(FILE *out)
 	      "[ARGUMENT]...\n\n"
 	      "Runs a libibverbs program, and all that it starts, on softhca's "
 	      "devices.\n\n"
-	      "  -v, --verbose     show the environment and the devices\n"
+	      "  -v, --verbose     show the environment and the devices; on a terminal, how far\n"
+	      "                    registrations of many GB are\n"
 	      "  --socket PATH     control socket of the daemon (SOFTHCA_SOCKET, or the default)\n"
 	      "  --libdir FOLDER   folder of " DROP_IN " and " PRELOAD "\n"
 	      "                    (SOFTHCA_LIBDIR, or as installed or built)\n\n"
@@ -177,6 +178,8 @@ static int set_environment(const struct run *r, const struct libraries *l, const
 	snprintf(preload, sizeof(preload), "%s:%s", l->drop_in, l->preload);
 	if (!code)
 		code = put_before(r, "LD_PRELOAD", preload);
+	if (!code && r->verbose)
+		code = set(r, "SOFTHCA_VERBOSE", "1");
 	/* A program with AddressSanitizer would refuse to start: it requires its runtime to come
 	 * before preloaded libraries. Ours replace no allocator, so either order works. */
 	return code ? code : put_before(r, "ASAN_OPTIONS", "verify_asan_link_order=0");

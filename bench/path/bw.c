@@ -5,9 +5,9 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include "base/progress.h"
 #include "bw.h"
 #include "flow.h"
-#include "progress.h"
 #include "wait.h"
 
 enum {

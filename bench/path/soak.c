@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "base/progress.h"
 #include "lane.h"
-#include "progress.h"
 #include "soak.h"
 #include "verify.h"
 #include "wait.h"

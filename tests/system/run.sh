@@ -36,6 +36,7 @@ check 'no program' exits 125 "$TOOL" run --socket "$SOCKET"
 check 'no libraries' exits 125 "$TOOL" run --socket "$SOCKET" --libdir "$SCRATCH" true
 check 'options behind the program are its own' prints -v run echo -v
 check 'it says what it set' prints LD_PRELOAD= "$TOOL" run -v --socket "$SOCKET" true
+check 'registrations are shown' prints SOFTHCA_VERBOSE=1 "$TOOL" run -v --socket "$SOCKET" true
 check 'and which devices there are' prints 'device own, port active' \
 	"$TOOL" run --verbose --socket "$SOCKET" true
 check 'their GIDs' prints 'GID 1: ::ffff:10.9.0.1' "$TOOL" run -v --socket "$SOCKET" true

@@ -389,6 +389,14 @@ void queue_memory_keep_first(struct queue_memory *m);
 /* Unmaps everything; the daemon frees its side with the connection. */
 void memory_close(struct softhca_context *ctx);
 
+/* ---- registration.c ---- */
+
+/* Long registrations of this process are shown on a terminal, if SOFTHCA_VERBOSE is set. */
+void registration_watch(void);
+/* So much of a registration is done, at now_ns; 0: it begins, all: it ends. progress.h is needed. */
+struct progress;
+void registration_show(struct progress *p, uint64_t now_ns, uint64_t done, uint64_t all);
+
 /* ---- cq.c ---- */
 
 /* Drops the completions of a QP that nothing writes for any more. */

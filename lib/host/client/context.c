@@ -211,6 +211,7 @@ struct softhca_context *softhca_open_socket(int fd, const char *device)
 		errno = ENOMEM;
 		return NULL;
 	}
+	registration_watch();
 	ctx->fd = fd;
 	rc = hello(ctx, device);
 	if (!rc)

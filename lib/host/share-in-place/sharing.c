@@ -46,12 +46,24 @@ static int allowed(const struct vma *v, uintptr_t at, bool write)
 	return write && !(v->protection & PROT_WRITE) ? -EFAULT : 0;
 }
 
+void (*sharing_progress)(uint64_t done, uint64_t all);
+static uintptr_t asked, asked_end; /* what make_shared() has to share */
+
+void sharing_reached(uintptr_t at)
+{
+	if (sharing_progress)
+		sharing_progress((at < asked_end ? at : asked_end) - asked, asked_end - asked);
+}
+
 /* Swaps the private parts of [at, end). 0, -errno. */
 static int make_shared(struct vma_reader *r, uintptr_t at, uintptr_t end, bool write)
 {
 	struct vma v;
 	int rc = 0;
 
+	asked = at;
+	asked_end = end;
+	sharing_reached(at);
 	while (at < end && !rc) {
 		rc = vma_find(r, at, &v) ? allowed(&v, at, write) : -EFAULT;
 		if (rc || v.shared) {
@@ -61,6 +73,7 @@ static int make_shared(struct vma_reader *r, uintptr_t at, uintptr_t end, bool w
 		rc = swap_in(&v, at, end < v.end ? end : v.end, &at);
 		vma_changed(r);
 	}
+	sharing_reached(end);
 	return rc;
 }
 

@@ -80,6 +80,11 @@ void part_resize(struct part *p, uint64_t begin, uint64_t end);
 /* `alias` of the part at that offset, or of the last one before it in its window. */
 bool part_alias(uint64_t offset);
 
+/* ---- sharing.c ---- */
+
+/* swap_in() has come to that address. */
+void sharing_reached(uintptr_t at);
+
 /* ---- swap.c ---- */
 
 /* Swaps the private pages of [at, end), whole pages of mapping v, as far as that extends; *next:

@@ -261,6 +261,7 @@ int swap_in(const struct vma *v, uintptr_t at, uintptr_t end, uintptr_t *next)
 		part_add(s.offset, s.offset + (s.end - s.at), s.at, is_alias(&s.vma));
 		s.offset += s.end - s.at;
 		*next = s.at = s.end;
+		sharing_reached(s.at);
 	}
 	if (rc) /* what the last step copied */
 		swap_punch(s.offset, limit);

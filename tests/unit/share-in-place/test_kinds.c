@@ -53,6 +53,32 @@ TEST(anonymous__there_and_back)
 	munmap(at, 64 * PAGE);
 }
 
+static uint64_t told[8];
+static unsigned int told_count;
+
+static void hear(uint64_t done, uint64_t all)
+{
+	assert_int_equal(all, 65 << 20);
+	assert_true(told_count < 8);
+	told[told_count++] = done;
+}
+
+TEST(anonymous__tells_how_far_it_is)
+{
+	const uint64_t expected[] = {0, 64 << 20, 65 << 20, 65 << 20};
+	uint8_t *at = map(65 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	struct view v;
+
+	told_count = 0;
+	sharing_progress = hear;
+	v = view_get(at, 65 << 20, true);
+	sharing_progress = NULL;
+	assert_int_equal(told_count, 4);
+	assert_memory_equal(told, expected, sizeof(expected));
+	view_put(&v);
+	munmap(at, 65 << 20);
+}
+
 TEST(data_and_bss__there_and_back)
 {
 	private_there_and_back(data + 7, 2 * PAGE);

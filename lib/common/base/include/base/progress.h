@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef PATH_PROGRESS_H
-#define PATH_PROGRESS_H
+#ifndef BASE_PROGRESS_H
+#define BASE_PROGRESS_H
 /*
  * How far a long run is, on one line of a terminal that stderr is: percent, rate, time left. Nothing of it elsewhere,
  * and nothing for runs that end within a second. For one thread.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <unistd.h>
-#include "progress.h"
+#include "base/progress.h"
 
 #define FIRST_NS 1000000000ull
 #define EVERY_NS 200000000ull

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How far a long registration is, on the terminal of a program that `softhca run -v` has started.
+ * Registering memory copies it the first time (share-in-place), a second or so for each GB.
+ */
+#include <stdlib.h>
+#include <time.h>
+#include "base/progress.h"
+#include "share-in-place/sharing.h"
+#include "client_priv.h"
+
+void registration_show(struct progress *p, uint64_t now_ns, uint64_t done, uint64_t all)
+{
+	const double seconds = (double)(now_ns - p->begin_ns) * 1e-9;
+
+	if (done == 0)
+		progress_begin(p, now_ns);
+	else if (done == all)
+		progress_clear(p);
+	else if (progress_is_due(p, now_ns))
+		progress_write(p, now_ns, (double)done, (double)all, (double)done * 1e-9 / seconds,
+			       "GB/s registered");
+}
+
+/* Under the lock of share-in-place. */
+static void show(uint64_t done, uint64_t all)
+{
+	static struct progress progress;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	registration_show(&progress, (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec,
+			  done, all);
+}
+
+void registration_watch(void)
+{
+	const char *verbose = secure_getenv("SOFTHCA_VERBOSE");
+
+	if (verbose && *verbose)
+		__atomic_store_n(&sharing_progress, show, __ATOMIC_RELAXED);
+}
