@@ -3,8 +3,9 @@
  * A queue of blocks between a stream and the thread that writes them. See spool.h.
  *
  * Whole blocks of a file bypass the page cache, if its file system can do that: on a machine whose CPUs are busy
- * this takes a tenth of the time. When most of the queue waits all the same, the disk is what is slow; then
- * blocks go to the page cache, which is larger than the queue.
+ * this takes a tenth of the time. When most of the queue waits all the same, the disk may be what is slow, and the page
+ * cache, which is larger than the queue, can take blocks faster: then they go the way that took the less time
+ * of late.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,6 +54,8 @@ struct spool {
 	/* the writing thread's */
 	int fd;
 	bool may_bypass, bypasses;
+	uint64_t block_ns
+		[2]; /* of a block to the page cache, and past it; halved every few blocks that go the other way */
 	off_t at;	/* of the first block in the file */
 	size_t written; /* bytes of the first block */
 };
@@ -112,6 +115,23 @@ static void bypass(struct spool *s, bool yes)
 		s->may_bypass = false;
 }
 
+/* How the next block is written; `hurry`: most of the queue waits. */
+static bool choose(struct spool *s, bool hurry)
+{
+	bool past = s->may_bypass && (!hurry || s->block_ns[true] <= s->block_ns[false]);
+
+	s->block_ns[!past] -= s->block_ns[!past] / 8; /* or one stall would decide for good */
+	return past;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 /* Shall one try that again? */
 static bool may_repeat(struct spool *s)
 {
@@ -132,9 +152,10 @@ static bool may_repeat(struct spool *s)
  * that have been written before. 0 or -errno. */
 static int write_block(struct spool *s, const struct block *b, size_t end, bool hurry)
 {
+	const uint64_t begun = now_ns();
 	size_t from = s->written;
 
-	bypass(s, s->may_bypass && end == BLOCK_BYTES && !hurry);
+	bypass(s, end == BLOCK_BYTES && choose(s, hurry));
 	if (s->bypasses)
 		from &= ~(size_t)(ALIGNMENT - 1);
 	while (from < end) {
@@ -147,6 +168,8 @@ static int write_block(struct spool *s, const struct block *b, size_t end, bool 
 		else if (n == 0 || !may_repeat(s))
 			return n ? -errno : -EIO;
 	}
+	if (end == BLOCK_BYTES)
+		s->block_ns[s->bypasses] = now_ns() - begun;
 	s->written = end;
 	return 0;
 }
