@@ -4,7 +4,7 @@
  * RequesterTransControl has judged that the segment may be sent. Reads the client's memory through
  * VirtToPhys; writes the packet and the request's cursor. Stage segmentation.
  */
-#include <rte_memcpy.h>
+#include "base/copy_bytes.h"
 #include "dp_copy.h"
 #include "send-queue/send_queue.h"
 #include "virt-to-phys/payload_ref.h"
@@ -15,7 +15,7 @@ static inline void copy_piece(uint8_t *dst, const uint8_t *src, uint32_t bytes, 
 	if (crc)
 		*crc = wire_crc_copy(*crc, dst, src, bytes);
 	else
-		rte_memcpy(dst, src, bytes);
+		copy_bytes(dst, src, bytes);
 }
 
 /* VirtToPhys did not say where the bytes are. */

@@ -4,7 +4,7 @@
  * READs and atomics are written through the scatter entries of their request, which completes with
  * the last one. Reads the frame, never writes into it. Stage requester_recv.
  */
-#include <rte_memcpy.h>
+#include "base/copy_bytes.h"
 #include "outstanding.h"
 #include "request_opcodes.h"
 #include "rrc_acks.h"
@@ -154,7 +154,7 @@ enum rrc_state rrc_step_read_scatter(struct rrc_work *w)
 		return read_fail(w, OUTCOME_LOCAL_PROT);
 	}
 	w->piece = RTE_MIN(piece, (uint32_t)run);
-	rte_memcpy(to, w->data + done, w->piece);
+	copy_bytes(to, w->data + done, w->piece);
 	return RRC_READ_UPDATE_ENTRY;
 }
 

@@ -4,7 +4,7 @@
 /* The one copy of a received payload: mbuf to client memory. Stage responder_exec. */
 #include <stdbool.h>
 #include <rte_branch_prediction.h>
-#include <rte_memcpy.h>
+#include "base/copy_bytes.h"
 
 /* Bypasses the caches: faster for long messages whose destination is in DRAM (wire/crc.h). The
  * fence orders it before the completion. */
@@ -15,7 +15,7 @@ static inline void copy_payload(uint8_t *dst, const uint8_t *src, size_t n, bool
 	if (unlikely(nt))
 		copy_nt(dst, src, n);
 	else
-		rte_memcpy(dst, src, n);
+		copy_bytes(dst, src, n);
 }
 
 #endif

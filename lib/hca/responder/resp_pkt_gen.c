@@ -9,7 +9,7 @@
  * quantum of payload each.
  */
 #include <rte_malloc.h>
-#include <rte_memcpy.h>
+#include "base/copy_bytes.h"
 #include "completion/completion.h"
 #include "context/pacing.h"
 #include "context/qp_list.h"
@@ -189,7 +189,7 @@ static enum v2p_state copy_read(struct engine *e, const struct qp *qp, const str
 		if (crc)
 			*crc = wire_crc_copy(*crc, dst, src, n);
 		else
-			rte_memcpy(dst, src, n);
+			copy_bytes(dst, src, n);
 		va += n;
 		dst += n;
 		bytes -= n;
