@@ -72,16 +72,16 @@ static int check_port(struct config *c, const struct hca_section *h, struct reas
 {
 	const struct port_config *p = &h->port;
 
+	if (p->type != PORT_RING && !p->device[0])
+		return refuse_hca(why, h, "device", "name a device: a port of this type needs one");
 	if (p->addresses.count == 0)
-		return refuse_hca(why, h, "address", "has no address");
+		return refuse_hca(why, h, "address", "has no address, nor has its interface one");
 	if (p->mtu_bytes && p->mtu_bytes < MTU_BYTES_LEAST)
 		return refuse_hca(why, h, "mtu", "mtu: RoCE needs at least %d", MTU_BYTES_LEAST);
 	if (p->queues < h->engines)
 		return refuse_hca(why, h, "queues", "fewer queues than engines");
 	if (p->type == PORT_RING)
 		return check_ring(c, h, why);
-	if (!p->device[0])
-		return refuse_hca(why, h, "device", "a port of this type needs a device");
 	if (p->peer[0])
 		return refuse_hca(why, h, "peer", "only a ring port has a peer");
 	return 0;

@@ -71,6 +71,38 @@ static bool to_ip(const struct sockaddr *address, uint8_t ip[16])
 	return true;
 }
 
+/* Bits of a netmask, which are all at its front. */
+static uint8_t prefix_length(const struct sockaddr *mask, bool v6)
+{
+	uint8_t bytes[16], length = 0;
+
+	if (!to_ip(mask, bytes))
+		return v6 ? 128 : 32;
+	for (unsigned i = v6 ? 0 : 12; i < sizeof(bytes); i++)
+		length += (uint8_t)__builtin_popcount(bytes[i]);
+	return length;
+}
+
+void port_kernel_addresses(enum port_type type, const char *device, struct port_addresses *out)
+{
+	struct ifaddrs *all;
+
+	out->count = 0;
+	if (!kernel_shares(type) || getifaddrs(&all) != 0)
+		return;
+	for (const struct ifaddrs *a = all; a && out->count < PORT_ADDRESSES_MAX; a = a->ifa_next) {
+		struct port_address *own = &out->at[out->count];
+
+		if (strcmp(a->ifa_name, device) != 0 || !to_ip(a->ifa_addr, own->ip) ||
+		    ip_is_link_local(own->ip))
+			continue;
+		own->v6 = a->ifa_addr->sa_family == AF_INET6;
+		own->prefix_len = prefix_length(a->ifa_netmask, own->v6);
+		out->count++;
+	}
+	freeifaddrs(all);
+}
+
 void kernel_refresh(struct port *port)
 {
 	bool has[PORT_OWN_MAX] = {false};

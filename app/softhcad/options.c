@@ -117,6 +117,17 @@ const char *options_origin(const struct options *o)
 	return o->file ? o->file : "configuration";
 }
 
+/* An HCA that names no address shares those of its interface, as an adapter in hardware does. */
+static void take_addresses(struct config *c)
+{
+	for (unsigned i = 0; i < c->hcas; i++) {
+		struct port_config *p = &c->hca[i].port;
+
+		if (!p->addresses.count)
+			port_kernel_addresses(p->type, p->device, &p->addresses);
+	}
+}
+
 int options_config(const struct options *o, struct config *written, struct config_error *error)
 {
 	char set_socket[PATHS_BYTES_MAX + 32];
@@ -134,6 +145,8 @@ int options_config(const struct options *o, struct config *written, struct confi
 	}
 	if (o->verbose)
 		written->daemon.log_level = (struct log_levels){.all = LEVEL_DEBUG};
+	if (!ret)
+		take_addresses(written);
 	return ret;
 }
 

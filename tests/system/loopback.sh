@@ -106,6 +106,19 @@ if [ "$(id -u)" -eq 0 ] && (need_netns) >/dev/null; then
 	daemon=$started
 	each_service packet
 	done_with packet
+
+	# Without addresses of its own it has the interface's.
+	shared() { [[ "$("$TOOL" --socket "$SCRATCH/shared.sock" status)" == *"$1"* ]]; }
+	printf '[daemon]\n[hca hca0]\nport = af_packet\ndevice = hca0\n' >"$SCRATCH/shared.conf"
+	on "$HOST_A" ip address add 192.0.2.51/25 dev hca0
+	daemon shared on "$HOST_A" -c "$SCRATCH/shared.conf"
+	daemon=$started
+	check 'without an address: that of the interface' wait_for 10 shared 192.0.2.51
+	loop shared send_bw --verify -s 10000 -n 50
+	on "$HOST_A" ip address add 192.0.2.52/25 dev hca0
+	kill -HUP "$daemon"
+	check 'a reload takes those that came' wait_for 10 shared 192.0.2.52
+	check 'the daemon ends cleanly' stop "$daemon"
 else
 	echo 'not run: af_packet (needs root and network namespaces)'
 fi

@@ -131,6 +131,13 @@ enum port_counter_id {
 uint64_t port_locked_bytes(const struct port_config *config);
 
 /*
+ * The addresses that the kernel has on the interface of a port of type af_packet or af_xdp, up to
+ * PORT_ADDRESSES_MAX, without link-local ones, which a port makes itself. None: of other types, and if there
+ * is no such interface. Any thread; system calls.
+ */
+void port_kernel_addresses(enum port_type type, const char *device, struct port_addresses *out);
+
+/*
  * Creates a port, stopped. The config is copied. packet_pool (direct mbufs, private area, room for
  * a whole frame) and clone_pool (mbufs with at least the same private area; no data room needed)
  * remain the caller's and must outlive the port. packet_pool serves the receive queues and answers.

@@ -73,7 +73,7 @@ TEST(file__refused_with_its_line)
 		{"[hca a]\naddress = 10.0.0.1/24\n", 1, "a ring port needs a peer"},
 		{"[hca a]\naddress = 10.0.0.1/24\npeer = b\n", 3, "no HCA 'b'"},
 		{"[hca a]\npeer = a\n", 1, "has no address"},
-		{A_RING "port = tap\n", 1, "needs a device"},
+		{A_RING "port = tap\n", 1, "name a device"},
 		{A_RING "mtu = 200\n", 4, "RoCE needs at least 336"},
 		{A_RING "engines = 2\nlcore.header_parse.2 = 0\n", 5, "there are 2 engines"},
 		{A_RING "engines = 2\nqueues = 1\n", 5, "fewer queues than engines"},
@@ -183,6 +183,22 @@ TEST(printed__is_the_file_in_the_tree)
 	assert_true(fread(stored, 1, sizeof(stored) - 1, file) > 0);
 	fclose(file);
 	assert_string_equal(stored, printed);
+}
+
+/* The service says what its configuration lacks, and where; nothing else is missing. */
+TEST(service__needs_a_device)
+{
+	struct config_error error;
+	struct config c;
+
+	assert_int_equal(config_read(&c, CONFIG_FOLDER "/service.conf", &error), 0);
+	c.hca[0].port.addresses.count = 1; /* the interface's */
+	assert_int_equal(config_check(&c, "file", &error), -EINVAL);
+	assert_non_null(strstr(error.text, "name a device"));
+	assert_int_equal(config_read(&c, CONFIG_FOLDER "/service.conf", &error), 0);
+	assert_int_equal(config_set(&c, "hca0.device=eth0", &error), 0);
+	assert_int_equal(config_set(&c, "hca0.address=192.0.2.1/24", &error), 0);
+	assert_int_equal(config_check(&c, "file", &error), 0);
 }
 
 TEST(printed__reads_back_as_the_defaults)
