@@ -13,7 +13,7 @@ PACKAGED ?= build-deb
 # Warnings are errors in CI, and where one develops (CONTRIBUTING.md); who only builds may have another compiler.
 WERROR := $(if $(CI),-Dwerror=true)
 
-.PHONY: help deps deps-build build demo check conformance soak stress fuzz model prove mutation arm64 bench bench-check compare doc deb deb-check format install clean
+.PHONY: help deps deps-build build demo check conformance soak network-sim stress fuzz model prove mutation arm64 bench bench-check compare doc deb deb-check format install clean
 .NOTPARALLEL:
 
 help:
@@ -26,6 +26,8 @@ help:
 	@echo '              and of the state machines'"'"' transitions (a build of its own in $(CHECKED)/)'
 	@echo 'make soak     a million random schedules of loss, at low priority on all cores (SOAK=n: so many;'
 	@echo '              SEED=n: from this seed on)'
+	@echo 'make network-sim  HCAs that compete in networks of switches, in virtual time: a table of what they reach'
+	@echo '              beside what is wanted, and $(BUILD)/network.svg (SEED=n: five seeds from this one on)'
 	@echo 'make stress   everything at random by two clients, ten minutes under ASan and ten under TSan, then'
 	@echo '              attacks under ASan (STRESS=n: so many seconds each)'
 	@echo 'make fuzz     libFuzzer at each target of tests/fuzz, under ASan and UBSan or MSan (FUZZ=n: so many seconds in all)'
@@ -79,6 +81,11 @@ SEED ?= 1
 soak: deps $(CHECKED)/build.ninja
 	ninja -C $(CHECKED)
 	./tests/conformance/soak $(CHECKED) $(SOAK) $(SEED)
+
+network-sim: deps-build $(BUILD)/build.ninja
+	ninja -C $(BUILD) tests/conformance/test_conformance_network
+	SOFTHCA_SEEDS=$(SEED),5 $(BUILD)/tests/conformance/test_conformance_network long $(BUILD)/network.csv
+	./tests/conformance/network.py $(BUILD)/network.csv $(BUILD)/network.svg
 
 TAKES := ./tests/progress.py seconds
 STRESS ?= 600
