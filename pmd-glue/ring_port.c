@@ -23,6 +23,8 @@ struct ring_wire {
 	struct port *end[2];			 /* control; NULL: none (any more) */
 	struct rte_ring *to[2][PORT_QUEUES_MAX]; /* frames towards end i */
 	bool self;				 /* both ends are the same port */
+	unsigned int number; /* counts wires: a port that comes later may have the
+						    index of the one that made it */
 };
 
 static uint16_t ring_raw_rx(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
@@ -109,25 +111,29 @@ static void free_wire(struct ring_wire *wire)
 	free(wire);
 }
 
-static struct rte_ring *new_ring(const struct port *port, unsigned int side, unsigned int queue)
+static struct rte_ring *new_ring(const struct ring_wire *wire, unsigned int side,
+				 unsigned int queue, int socket)
 {
 	char name[RTE_RING_NAMESIZE];
 
-	snprintf(name, sizeof(name), "port%u_wire%u_%u", port->index, side, queue);
-	return rte_ring_create(name, PORT_RING_FRAMES, port->config.socket,
+	snprintf(name, sizeof(name), "wire%u_%u_%u", wire->number, side, queue);
+	return rte_ring_create(name, PORT_RING_FRAMES, socket,
 			       RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 }
 
 static struct ring_wire *new_wire(struct port *port)
 {
+	static unsigned int wires;
 	struct ring_wire *wire = calloc(1, sizeof(*wire));
+	const int socket = port->config.socket;
 
 	if (!wire)
 		return NULL;
+	wire->number = wires++;
 	wire->self = strcmp(port->config.name, port->config.peer) == 0;
 	for (unsigned int q = 0; q < port->config.queues; q++) {
-		wire->to[0][q] = new_ring(port, 0, q);
-		wire->to[1][q] = wire->self ? wire->to[0][q] : new_ring(port, 1, q);
+		wire->to[0][q] = new_ring(wire, 0, q, socket);
+		wire->to[1][q] = wire->self ? wire->to[0][q] : new_ring(wire, 1, q, socket);
 		if (!wire->to[0][q] || !wire->to[1][q]) {
 			LOG(ERR, "port %s: no ring: %s", port->config.name,
 			    rte_strerror(rte_errno));

@@ -201,6 +201,7 @@ TEST(ring__to_itself)
 TEST(ring__lone_port_drops)
 {
 	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
+	struct port_config c = ring_config("c", "c", 3);
 	struct port *first = open_port(&a), *second;
 	struct port_info info;
 
@@ -219,6 +220,11 @@ TEST(ring__lone_port_drops)
 	port_destroy(second);
 	/* and again with another of that name */
 	second = open_port(&b);
+	port_info(first, &info);
+	assert_true(info.link_up);
+	port_destroy(first);
+	/* The wire that it made is still there; another port, in its place, makes one, too. */
+	first = open_port(&c);
 	port_info(first, &info);
 	assert_true(info.link_up);
 	port_destroy(first);
