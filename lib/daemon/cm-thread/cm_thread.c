@@ -27,16 +27,17 @@ enum {
 	PART_POLL_NS = 1000000,
 };
 
-enum end_state { END_SERVES, END_TO_REMOVE, END_REMOVED };
+/* The control thread asks, in TO_OPEN and TO_REMOVE; the thread has done it, in the others. */
+enum end_state { END_NONE, END_TO_OPEN, END_FAILED, END_SERVES, END_TO_REMOVE, END_REMOVED };
 
-/* One device. */
+/* One device. In END_NONE and END_REMOVED the control thread's, for another one. */
 struct end {
 	struct cm_thread *thread;
 	struct cm_thread_device device;
 	struct cm_port *port;
-	int socket;	/* its connection, until it is opened ... */
-	int copy;	/* ... and a copy, to interrupt a wait for an answer */
-	uint32_t state; /* atomic: enum end_state; the control thread asks, the thread does it */
+	int socket;		/* its connection, until it is opened ... */
+	int copy;		/* ... and a copy, to interrupt a wait for an answer */
+	uint32_t state;		/* atomic: enum end_state */
 	uint64_t part_until_ns; /* 0: programs and peers have not been told yet */
 };
 
@@ -177,52 +178,66 @@ static void received(void *ctx, const struct cm_path *path, const uint8_t *mad, 
 
 /* ---- the thread ---- */
 
-static int open_ports(struct cm_thread *t)
+static void set_end(struct end *e, enum end_state state)
+{
+	__atomic_store_n(&e->state, state, __ATOMIC_RELEASE);
+}
+
+static enum end_state end_is(const struct end *e)
+{
+	return (enum end_state)__atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
+}
+
+/* 0; -errno, logged unless the thread is to end. */
+static int open_port(struct end *e)
 {
 	static const struct cm_port_ops ops = {
 		.resolve = resolve_mac, .would_ask = would_ask, .receive = received};
+	int fd = e->socket, rc;
 
-	for (unsigned int i = 0; i < t->config.device_count; i++) {
-		struct end *e = &t->ends[i];
-		int fd = e->socket;
-		int rc;
-
-		e->socket = -1;
-		rc = cm_port_open(fd, e->device.control.name, (uint16_t)i, &ops, e, &e->port);
-		if (!rc)
-			continue;
-		if (!__atomic_load_n(&t->stop, __ATOMIC_ACQUIRE))
-			LOG(ERR, "hca %s: QP 1: %s", e->device.control.name, strerror(-rc));
-		return rc;
-	}
-	return 0;
+	e->socket = -1;
+	rc = cm_port_open(fd, e->device.control.name, (uint16_t)index_of(e), &ops, e, &e->port);
+	if (rc && !__atomic_load_n(&e->thread->stop, __ATOMIC_ACQUIRE))
+		LOG(ERR, "hca %s: QP 1: %s", e->device.control.name, strerror(-rc));
+	return rc;
 }
 
-static struct cm_service *make_service(struct cm_thread *t)
+static void tell_service(struct end *e)
 {
-	struct cm_device devices[HCA_MAX];
-	const struct cm_service_limits limits = {.shares = t->config.shares};
-	struct cm_service *service;
+	struct cm_device d = {.guid = e->device.control.guid,
+			      .ctx = e,
+			      .port = port_of,
+			      .gid = gid_of,
+			      .source = source_to,
+			      .resolve = resolve,
+			      .would_ask = would_ask,
+			      .send = send_mad,
+			      .gives_credits = gives_credits,
+			      .peer_gives_no_credits = peer_gives_no_credits};
 
-	for (unsigned int i = 0; i < t->config.device_count; i++) {
+	memcpy(d.name, e->device.control.name, sizeof(d.name));
+	cm_service_add(e->thread->service, index_of(e), &d);
+}
+
+/* The devices that have been asked for since the last turn. 0; -errno of the last one that failed. */
+static int open_ends(struct cm_thread *t)
+{
+	int failed = 0;
+
+	for (unsigned int i = 0; i < HCA_MAX; i++) {
 		struct end *e = &t->ends[i];
+		int rc;
 
-		devices[i] = (struct cm_device){.guid = e->device.control.guid,
-						.ctx = e,
-						.port = port_of,
-						.gid = gid_of,
-						.source = source_to,
-						.resolve = resolve,
-						.would_ask = would_ask,
-						.send = send_mad,
-						.gives_credits = gives_credits,
-						.peer_gives_no_credits = peer_gives_no_credits};
-		memcpy(devices[i].name, e->device.control.name, sizeof(devices[i].name));
+		if (end_is(e) != END_TO_OPEN)
+			continue;
+		rc = open_port(e);
+		if (rc)
+			failed = rc;
+		else
+			tell_service(e);
+		set_end(e, rc ? END_FAILED : END_SERVES);
 	}
-	service = cm_service_create(devices, t->config.device_count, &limits);
-	if (!service)
-		LOG(ERR, "connection manager: %s", strerror(errno));
-	return service;
+	return failed;
 }
 
 static void adopt_channels(struct cm_thread *t)
@@ -243,7 +258,7 @@ static void adopt_channels(struct cm_thread *t)
 
 static void learn_gids(struct cm_thread *t)
 {
-	for (unsigned int i = 0; i < t->config.device_count; i++) {
+	for (unsigned int i = 0; i < HCA_MAX; i++) {
 		int rc = t->ends[i].port ? cm_port_learn_gids(t->ends[i].port) : 0;
 
 		if (rc)
@@ -265,14 +280,15 @@ static void remove_end(struct cm_thread *t, struct end *e)
 		return;
 	cm_port_close(e->port);
 	e->port = NULL;
-	__atomic_store_n(&e->state, END_REMOVED, __ATOMIC_RELEASE);
+	e->part_until_ns = 0;
+	set_end(e, END_REMOVED);
 }
 
 static void end_turn(struct cm_thread *t, struct end *e)
 {
 	if (!e->port)
 		return;
-	if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == END_TO_REMOVE)
+	if (end_is(e) == END_TO_REMOVE)
 		remove_end(t, e);
 	else
 		cm_port_turn(e->port, now_ns());
@@ -292,12 +308,13 @@ static uint64_t take_turn(struct cm_thread *t)
 
 	pthread_mutex_lock(&t->lock);
 	adopt_channels(t);
+	open_ends(t);
 	if (__atomic_exchange_n(&t->moved, 0, __ATOMIC_ACQ_REL))
 		learn_gids(t);
-	for (unsigned int i = 0; i < t->config.device_count; i++)
+	for (unsigned int i = 0; i < HCA_MAX; i++)
 		end_turn(t, &t->ends[i]);
 	due = cm_service_turn(t->service, now_ns());
-	for (unsigned int i = 0; i < t->config.device_count; i++) {
+	for (unsigned int i = 0; i < HCA_MAX; i++) {
 		uint64_t next = end_due(&t->ends[i]);
 
 		due = next < due ? next : due;
@@ -321,11 +338,10 @@ static void wait_until(struct cm_thread *t, uint64_t due_ns)
 	const struct timespec limit = {.tv_sec = (time_t)(left_ns / NS_PER_S),
 				       .tv_nsec = (long)(left_ns % NS_PER_S)};
 
-	for (unsigned int i = 0; i < t->config.device_count; i++)
+	for (unsigned int i = 0; i < HCA_MAX; i++)
 		watched[WATCH_PORTS + i] =
 			(struct pollfd){.fd = end_fd(&t->ends[i]), .events = POLLIN};
-	ppoll(watched, WATCH_PORTS + t->config.device_count, due_ns == UINT64_MAX ? NULL : &limit,
-	      NULL);
+	ppoll(watched, WATCH_PORTS + HCA_MAX, due_ns == UINT64_MAX ? NULL : &limit, NULL);
 }
 
 /* A thread whose next turn is always due would otherwise let nobody in. */
@@ -342,16 +358,19 @@ static void set_state(struct cm_thread *t, enum cm_thread_state state)
 
 static int set_up(struct cm_thread *t)
 {
-	struct cm_service *service;
-	int rc = open_ports(t);
+	const struct cm_service_limits limits = {.shares = t->config.shares};
+	struct cm_service *service = cm_service_create(NULL, 0, &limits);
+	int rc;
 
-	if (rc)
-		return rc;
-	service = make_service(t);
+	if (!service) {
+		LOG(ERR, "connection manager: %s", strerror(errno));
+		return -ENOMEM;
+	}
 	pthread_mutex_lock(&t->lock);
 	t->service = service;
+	rc = open_ends(t);
 	pthread_mutex_unlock(&t->lock);
-	return service ? 0 : -ENOMEM;
+	return rc;
 }
 
 /* Unpublishes the service, then destroys it; it may still send while that happens. */
@@ -363,7 +382,7 @@ static void take_down(struct cm_thread *t)
 	t->service = NULL;
 	pthread_mutex_unlock(&t->lock);
 	cm_service_destroy(service);
-	for (unsigned int i = 0; i < t->config.device_count; i++) {
+	for (unsigned int i = 0; i < HCA_MAX; i++) {
 		cm_port_close(t->ends[i].port);
 		t->ends[i].port = NULL;
 	}
@@ -394,19 +413,29 @@ static void *cm_thread_run(void *arg)
 
 /* ---- called by the control thread ---- */
 
+/* From then on the thread may open it. */
+static int connect_port(struct cm_thread *t, unsigned int i, const struct cm_thread_device *device)
+{
+	struct end *e = &t->ends[i];
+
+	e->device = *device;
+	e->socket = t->config.connect(t->config.ctx);
+	if (e->socket < 0)
+		return e->socket;
+	e->copy = fcntl(e->socket, F_DUPFD_CLOEXEC, 0);
+	if (e->copy < 0)
+		return -errno;
+	set_end(e, END_TO_OPEN);
+	return 0;
+}
+
 static int connect_ports(struct cm_thread *t)
 {
-	for (unsigned int i = 0; i < t->config.device_count; i++) {
-		struct end *e = &t->ends[i];
+	int rc = 0;
 
-		e->socket = t->config.connect(t->config.ctx);
-		if (e->socket < 0)
-			return e->socket;
-		e->copy = fcntl(e->socket, F_DUPFD_CLOEXEC, 0);
-		if (e->copy < 0)
-			return -errno;
-	}
-	return 0;
+	for (unsigned int i = 0; i < t->config.device_count && !rc; i++)
+		rc = connect_port(t, i, &t->config.devices[i]);
+	return rc;
 }
 
 /* The control thread handles signals. */
@@ -438,8 +467,6 @@ int cm_thread_start(const struct cm_thread_config *config, struct cm_thread **ou
 	pthread_mutex_init(&t->lock, NULL);
 	for (unsigned int i = 0; i < HCA_MAX; i++)
 		t->ends[i] = (struct end){.thread = t, .socket = -1, .copy = -1};
-	for (unsigned int i = 0; i < config->device_count; i++)
-		t->ends[i].device = config->devices[i];
 	rc = pipe2(t->pipe, O_NONBLOCK | O_CLOEXEC) ? -errno : 0;
 	if (!rc)
 		rc = connect_ports(t);
@@ -481,25 +508,70 @@ void cm_thread_moved(struct cm_thread *t)
 	wake_up(t);
 }
 
+static void close_sockets(struct end *e)
+{
+	if (e->socket >= 0)
+		close(e->socket);
+	if (e->copy >= 0)
+		close(e->copy);
+	e->socket = e->copy = -1;
+}
+
+int cm_thread_add(struct cm_thread *t, unsigned int i, const struct cm_thread_device *device)
+{
+	struct end *e = t ? &t->ends[i] : NULL;
+	int rc;
+
+	if (!t)
+		return 0;
+	if (cm_thread_state(t) == CM_THREAD_FAILED)
+		return -ENODEV;
+	rc = connect_port(t, i, device);
+	if (rc)
+		close_sockets(e);
+	else
+		wake_up(t);
+	return rc;
+}
+
+int cm_thread_added(const struct cm_thread *t, unsigned int i)
+{
+	if (!t)
+		return 0;
+	switch (end_is(&t->ends[i])) {
+	case END_TO_OPEN:
+		return -EAGAIN;
+	case END_SERVES:
+	case END_TO_REMOVE:
+		return 0;
+	case END_NONE:
+	case END_FAILED:
+	case END_REMOVED:
+		break;
+	}
+	return -EIO;
+}
+
 bool cm_thread_remove(struct cm_thread *t, unsigned int i)
 {
 	struct end *e = t ? &t->ends[i] : NULL;
 
 	if (!t || cm_thread_state(t) == CM_THREAD_FAILED)
 		return true;
-	switch ((enum end_state)__atomic_load_n(&e->state, __ATOMIC_ACQUIRE)) {
+	switch (end_is(e)) {
 	case END_SERVES:
-		__atomic_store_n(&e->state, END_TO_REMOVE, __ATOMIC_RELEASE);
+		set_end(e, END_TO_REMOVE);
 		wake_up(t);
 		return false;
+	case END_TO_OPEN:
 	case END_TO_REMOVE:
 		return false;
+	case END_NONE:
+	case END_FAILED:
 	case END_REMOVED:
 		break;
 	}
-	if (e->copy >= 0)
-		close(e->copy);
-	e->copy = -1;
+	close_sockets(e);
 	return true;
 }
 
@@ -509,8 +581,8 @@ void cm_thread_stop(struct cm_thread *t)
 		return;
 	__atomic_store_n(&t->stop, 1, __ATOMIC_SEQ_CST);
 	/* It may be waiting for an answer that will never come. */
-	for (unsigned int i = 0; i < t->config.device_count; i++)
-		shutdown(t->ends[i].copy, SHUT_RDWR);
+	for (unsigned int i = 0; i < HCA_MAX; i++)
+		shutdown(t->ends[i].copy, SHUT_RDWR); /* -1, if there is none, is refused */
 	wake_up(t);
 	pthread_join(t->thread, NULL);
 	t->created = false;
@@ -531,12 +603,8 @@ void cm_thread_destroy(struct cm_thread *t)
 	if (!t)
 		return;
 	close_channels(t);
-	for (unsigned int i = 0; i < HCA_MAX; i++) {
-		if (t->ends[i].socket >= 0)
-			close(t->ends[i].socket);
-		if (t->ends[i].copy >= 0)
-			close(t->ends[i].copy);
-	}
+	for (unsigned int i = 0; i < HCA_MAX; i++)
+		close_sockets(&t->ends[i]);
 	for (unsigned int i = 0; i < 2; i++)
 		if (t->pipe[i] >= 0)
 			close(t->pipe[i]);

@@ -175,7 +175,7 @@ void device_close(struct device *d)
 	mtt_space_destroy(&d->mtts);
 }
 
-/* The totals that only the devices and the machine know. */
+/* The totals that only the machine knows. */
 static void set_totals(struct control *c)
 {
 	shares_set_total(c->shares, SHARE_mappings, 0, memory_ranges_max());
@@ -183,15 +183,27 @@ static void set_totals(struct control *c)
 		shares_set_total(c->shares, SHARE_registered_bytes, 0,
 				 (uint64_t)sysconf(_SC_PHYS_PAGES) *
 					 (uint64_t)sysconf(_SC_PAGESIZE));
-	for (unsigned int i = 0; i < c->config.device_count; i++) {
-		const struct device *d = &c->devices[i];
+}
 
-		shares_set_total(c->shares, SHARE_keys, i, d->mrs.max);
-		shares_set_total(c->shares, SHARE_mtts, i, d->mtts.entries);
-		shares_set_total(c->shares, SHARE_cqs, i, d->cqs.max);
-		shares_set_total(c->shares, SHARE_srqs, i, d->srqs.max);
-		shares_set_total(c->shares, SHARE_qps, i, d->qps.max);
+int control_add_device(struct control *c, unsigned int i, const struct control_device *config)
+{
+	struct device *d = &c->devices[i];
+	int rc = device_open(d, config);
+
+	if (rc) {
+		device_close(d);
+		*d = (struct device){.config.hca = NULL};
+		return rc;
 	}
+	if (i >= c->device_count)
+		c->device_count = i + 1;
+	shares_set_total(c->shares, SHARE_keys, i, d->mrs.max);
+	shares_set_total(c->shares, SHARE_mtts, i, d->mtts.entries);
+	shares_set_total(c->shares, SHARE_cqs, i, d->cqs.max);
+	shares_set_total(c->shares, SHARE_srqs, i, d->srqs.max);
+	shares_set_total(c->shares, SHARE_qps, i, d->qps.max);
+	control_debug_changed(c); /* its time may have to stand, too */
+	return 0;
 }
 
 static int start(struct control *c)
@@ -202,7 +214,7 @@ static int start(struct control *c)
 	if (c->epoll < 0)
 		return -errno;
 	for (unsigned int i = 0; i < c->config.device_count; i++) {
-		rc = device_open(&c->devices[i], &c->config.devices[i]);
+		rc = control_add_device(c, i, &c->config.devices[i]);
 		if (rc)
 			return rc;
 	}

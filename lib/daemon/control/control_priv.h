@@ -270,6 +270,7 @@ struct control {
 	struct shares *shares;
 	bool own_shares; /* created here */
 	struct device devices[HCA_MAX];
+	unsigned int device_count; /* some may have been removed: FOR_EACH_DEVICE */
 	int epoll, listener;
 	int spare; /* closed for a moment to refuse a client when out of descriptors; -1: closed */
 	struct source listener_source;
@@ -398,13 +399,13 @@ void device_close(struct device *d);
 /* The first device from `d` on that has not been removed, or the end. */
 static inline struct device *device_from(const struct control *c, struct device *d)
 {
-	while (d < c->devices + c->config.device_count && !d->config.hca)
+	while (d < c->devices + c->device_count && !d->config.hca)
 		d++;
 	return d;
 }
 #define FOR_EACH_DEVICE(d, c)                                                                      \
 	for (struct device *d = device_from(c, (c)->devices);                                      \
-	     d < (c)->devices + (c)->config.device_count; d = device_from(c, d + 1))
+	     d < (c)->devices + (c)->device_count; d = device_from(c, d + 1))
 /* What belongs to no device in particular is counted, and waited for, at this one. One is always left. */
 static inline struct device *device_first(struct control *c)
 {

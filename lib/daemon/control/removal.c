@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HCAs that leave a running daemon: the request for it, and their end here. Programs that use one find
+ * HCAs that join and leave a running daemon: the requests, and their end here. Programs that use one find
  * their connection closed, which their library reports as IBV_EVENT_DEVICE_FATAL, as of an adapter that is
  * pulled out. What belongs to other HCAs goes on. Control thread.
  */
@@ -9,6 +9,26 @@
 #include <string.h>
 #include "control_priv.h"
 
+/* 0 if the client may change which HCAs there are. */
+static int may_change_hcas(struct client *client, uint32_t version, const char *what)
+{
+	if (version != CONTROL_VERSION)
+		return -EPROTO;
+	if (client_may_change(client))
+		return 0;
+	CLIENT_LOG(client, WARNING, "user %u may not %s HCAs", (unsigned int)client->uid, what);
+	return -EPERM;
+}
+
+/* What the daemon says, once it has done it. */
+static int answer(struct control_change_reply *out, int rc)
+{
+	if (rc == -EAGAIN)
+		return rc;
+	out->error = rc;
+	return 0;
+}
+
 int run_remove_hca(struct call *call)
 {
 	struct client *client = call->client;
@@ -16,23 +36,32 @@ int run_remove_hca(struct call *call)
 	const struct control_remove_hca *in = call->body;
 	const struct control_changer who = {client->uid, client->pid};
 	struct control_change_reply *out = call->reply;
-	int rc;
+	int rc = may_change_hcas(client, in->version, "remove");
 
-	if (in->version != CONTROL_VERSION)
-		return -EPROTO;
+	if (rc)
+		return rc;
 	if (in->reserved || !memchr(in->device, '\0', sizeof(in->device)) || !c->settings.remove)
 		return -EINVAL;
-	if (!client_may_change(client)) {
-		CLIENT_LOG(client, WARNING, "user %u may not remove HCAs",
-			   (unsigned int)client->uid);
-		return -EPERM;
-	}
-	rc = c->settings.remove(c->settings_ctx, &who, in->device, client->pending, out->text,
-				sizeof(out->text));
-	if (rc == -EAGAIN)
+	return answer(out, c->settings.remove(c->settings_ctx, &who, in->device, client->pending,
+					      out->text, sizeof(out->text)));
+}
+
+int run_add_hca(struct call *call)
+{
+	struct client *client = call->client;
+	const struct control_config *c = &client->control->config;
+	const struct control_add_hca *in = call->body;
+	const struct control_changer who = {client->uid, client->pid};
+	struct control_change_reply *out = call->reply;
+	int rc = may_change_hcas(client, in->version, "add");
+
+	if (rc)
 		return rc;
-	out->error = rc;
-	return 0;
+	if (in->reserved || !memchr(in->device, '\0', sizeof(in->device)) ||
+	    !memchr(in->settings, '\0', sizeof(in->settings)) || !c->settings.add)
+		return -EINVAL;
+	return answer(out, c->settings.add(c->settings_ctx, &who, in->device, in->settings,
+					   client->pending, out->text, sizeof(out->text)));
 }
 
 /* Does it look at the device without having opened it? */

@@ -100,7 +100,7 @@ static struct counters *refusals_of(const struct client *client)
 static bool may_wait(uint32_t type)
 {
 	return type == CONTROL_CREATE_QP || type == CONTROL_MODIFY_QP || type == CONTROL_RESOLVE ||
-	       type == CONTROL_VIEW || type == CONTROL_REMOVE_HCA;
+	       type == CONTROL_VIEW || type == CONTROL_REMOVE_HCA || type == CONTROL_ADD_HCA;
 }
 
 /* Runs client->request. -EAGAIN: it must be asked again; else it has been answered. */

@@ -32,7 +32,7 @@ static struct {
 	unsigned received;  /* atomic */
 	struct cm_path path;
 	unsigned created, destroyed;
-	unsigned removed; /* under the thread's lock */
+	unsigned added, removed; /* under the thread's lock */
 	/* The device's answer in the last turn with requests */
 	struct control_port_reply port;
 	int gid_rc[3], source_rc, resolve_rc;
@@ -45,14 +45,20 @@ enum { USER = 1234, GIVES = 0xabcdef, PEER_GIVES_NONE = 0x123456 };
 struct cm_service *cm_service_create(const struct cm_device *devices, unsigned int count,
 				     const struct cm_service_limits *limits)
 {
-	assert_int_equal(count, 1);
+	assert_int_equal(count, 0);
 	if (no_service) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	fake.service.device = devices[0];
 	fake.created++;
 	return &fake.service;
+}
+
+void cm_service_add(struct cm_service *s, unsigned int device, const struct cm_device *d)
+{
+	assert_int_equal(device, 0);
+	s->device = *d;
+	fake.added++;
 }
 
 void cm_service_destroy(struct cm_service *s)
@@ -223,18 +229,17 @@ static int connect_not_at_all(void *ctx)
 	return -EMFILE;
 }
 
+static const struct cm_thread_device first = {
+	.control = {.name = "hca0",
+		    .guid = 0x1234,
+		    .ops = {.port = port, .gid = gid, .resolve = resolve, .would_ask = would_ask},
+		    .ctx = &fake},
+	.source = source};
+
 static int start_with(int (*connect_to)(void *ctx), struct cm_thread **t)
 {
-	const struct cm_thread_device device = {.control = {.name = "hca0",
-							    .guid = 0x1234,
-							    .ops = {.port = port,
-								    .gid = gid,
-								    .resolve = resolve,
-								    .would_ask = would_ask},
-							    .ctx = &fake},
-						.source = source};
 	const struct cm_thread_config config = {.lock = &daemon_lock,
-						.devices = &device,
+						.devices = &first,
 						.device_count = 1,
 						.connect = connect_to,
 						.gives_credits = gives_credits,
@@ -367,6 +372,40 @@ TEST(remove__a_device)
 	assert_true(cm_thread_remove(NULL, 0));
 }
 
+/* As often as it is removed; not while QP 1 is somebody else's. */
+TEST(add__a_device_again)
+{
+	struct cm_thread *t = start_thread(), *second = NULL;
+	const char *name;
+	int rc;
+
+	assert_int_equal(cm_thread_added(t, 0), 0);
+	for (unsigned i = 2; i < 5; i++) {
+		wait_until(cm_thread_remove(t, 0));
+		assert_int_equal(cm_thread_added(t, 0), -EIO);
+		assert_int_equal(cm_thread_add(t, 0, &first), 0);
+		wait_until(cm_thread_added(t, 0) != -EAGAIN);
+		assert_int_equal(cm_thread_added(t, 0), 0);
+		assert_non_null(enter(t));
+		assert_int_equal(fake.added, i);
+		assert_non_null(cm_thread_port(t, 0, &name));
+		cm_thread_leave(t);
+	}
+	wait_until(cm_thread_remove(t, 0));
+	assert_int_equal(start_with(connect_daemon, &second), 0);
+	wait_until(cm_thread_state(second) == CM_THREAD_RUNS);
+	assert_int_equal(cm_thread_add(t, 0, &first), 0);
+	wait_until((rc = cm_thread_added(t, 0)) != -EAGAIN);
+	assert_int_equal(rc, -EIO);
+	wait_until(cm_thread_remove(t, 0));
+	cm_thread_stop(second);
+	cm_thread_destroy(second);
+	end_thread(t);
+	assert_int_equal(cm_thread_add(NULL, 0, &first), 0);
+	assert_int_equal(cm_thread_added(NULL, 0), 0);
+	assert_true(fixture_wait_clients(&f, 0));
+}
+
 /* Views get in between two turns, though each is due at once. */
 TEST(enter__while_it_is_always_busy)
 {
@@ -411,7 +450,7 @@ TEST(start__fails_where_there_is_a_qp_1)
 	assert_int_equal(cm_thread_adopt(second, 0), -ENODEV);
 	cm_thread_stop(second);
 	cm_thread_destroy(second);
-	assert_int_equal(fake.created, 1);
+	assert_int_equal(fake.added, 1);
 	end_thread(t);
 	assert_true(fixture_wait_clients(&f, 0));
 }

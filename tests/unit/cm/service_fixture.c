@@ -148,6 +148,31 @@ static void op_peer_gives_no_credits(void *ctx, uint32_t user, uint32_t qpn)
 	d->node->at_will = qpn;
 }
 
+static struct cm_device device_of(unsigned int n, unsigned int d)
+{
+	struct cm_device device = {.name = "shca",
+				   .guid = 0x0200000000000000 + n * 16 + d,
+				   .ctx = &node[n].devices[d],
+				   .port = op_port,
+				   .gid = op_gid,
+				   .source = op_source,
+				   .resolve = op_resolve,
+				   .would_ask = op_would_ask,
+				   .send = op_send,
+				   .gives_credits = op_gives_credits,
+				   .peer_gives_no_credits = op_peer_gives_no_credits};
+
+	device.name[4] = (char)('0' + d);
+	return device;
+}
+
+void service_add(unsigned int n, unsigned int d)
+{
+	const struct cm_device device = device_of(n, d);
+
+	cm_service_add(node[n].s, d, &device);
+}
+
 void services_start(const struct cm_service_limits *limits)
 {
 	for (unsigned int n = 0; n < 2; n++) {
@@ -157,19 +182,7 @@ void services_start(const struct cm_service_limits *limits)
 		node[n] = (struct node){.n = n + 1, .active_mtu = 3, .speed_mbps = 100000};
 		for (unsigned int d = 0; d < DEVICES; d++) {
 			node[n].devices[d] = (struct node_device){&node[n], d};
-			devices[d] = (struct cm_device){.name = "shca",
-							.guid = 0x0200000000000000 + n * 16 + d,
-							.ctx = &node[n].devices[d],
-							.port = op_port,
-							.gid = op_gid,
-							.source = op_source,
-							.resolve = op_resolve,
-							.would_ask = op_would_ask,
-							.send = op_send,
-							.gives_credits = op_gives_credits,
-							.peer_gives_no_credits =
-								op_peer_gives_no_credits};
-			devices[d].name[4] = (char)('0' + d);
+			devices[d] = device_of(n, d);
 		}
 		node[n].s = cm_service_create(devices, DEVICES, limits);
 		assert_non_null(node[n].s);

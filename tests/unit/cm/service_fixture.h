@@ -67,6 +67,8 @@ int services_setup(void **state);
 /* Channels that the test did not close are closed; nothing may be left then. */
 int services_teardown(void **state);
 void services_start(const struct cm_service_limits *limits);
+/* Adds device d to a node again. */
+void service_add(unsigned int n, unsigned int d);
 /* Of fresh services: how much there is of something that programs share. */
 void services_total(enum share row, uint64_t total);
 

@@ -153,3 +153,25 @@ TEST(remove__leaves_other_devices)
 	settle();
 	expect_event(&c.ch, UCM_EVENT_DISCONNECTED);
 }
+
+/* Whoever listens at any address is reached through a device that has come back; an identifier of the time
+ * before is not. */
+TEST(add__in_the_place_of_one_that_was_removed)
+{
+	struct end l, c;
+	uint32_t server = connected(&l, &c), again;
+
+	cm_service_remove(node[1].s, now, 0);
+	expect_removal(&l.ch, server, 300);
+	settle();
+	expect_event(&c.ch, UCM_EVENT_DISCONNECTED);
+	assert_int_equal(destroy_id(&c.ch, c.id, NULL), 0);
+	pass(60000ull * MS);
+	service_add(1, 0);
+	c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	again = join_ends(&l, &c);
+	expect_useless(&l.ch, server);
+	cm_service_remove(node[1].s, now, 0);
+	expect_removal(&l.ch, again, 300);
+	expect_no_event(&l.ch);
+}

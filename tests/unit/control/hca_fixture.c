@@ -148,6 +148,20 @@ static void remove_leaving(struct control *c)
 	leaving = -1;
 }
 
+/* In the place of the one that was removed; done when asked again. */
+static struct control_device first_device;
+static struct control *its_control;
+static int add_hca(void *ctx, const struct control_changer *who, const char *hca,
+		   const char *settings, bool again, char *text, unsigned int bytes)
+{
+	snprintf(text, bytes, "%s: %s", hca, settings);
+	if (again)
+		return 0;
+	if (strcmp(hca, "hca0") != 0)
+		return -EINVAL;
+	return control_add_device(its_control, 0, &first_device) ? -ENOMEM : -EAGAIN;
+}
+
 static void *serve_loop(void *arg)
 {
 	struct fixture *f = arg;
@@ -319,12 +333,13 @@ void fixture_start(struct fixture *f, const struct fixture_total *totals, bool p
 {
 	struct control_device device = {.name = "hca0", .guid = 0x1234, .kick_eventfd = -1};
 	struct control_device devices[2];
-	struct control_config config = {.device_count = fixture_devices,
-					.devices = devices,
-					.cm_adopt = fixture_cm_adopt,
-					.cm_ctx = f,
-					.settings = {read_setting, change_setting, remove_hca},
-					.view = view};
+	struct control_config config = {
+		.device_count = fixture_devices,
+		.devices = devices,
+		.cm_adopt = fixture_cm_adopt,
+		.cm_ctx = f,
+		.settings = {read_setting, change_setting, remove_hca, add_hca},
+		.view = view};
 	static int runs;
 
 	*f = (struct fixture){0};
@@ -350,6 +365,8 @@ void fixture_start(struct fixture *f, const struct fixture_total *totals, bool p
 	devices[0] = devices[1] = device;
 	strcpy(devices[1].name, "hca1");
 	DIE_IF(control_create(&config, &f->control));
+	first_device = device;
+	its_control = f->control;
 	for (; totals && totals->total; totals++)
 		shares_set_total(f->shares, totals->row, 0, totals->total);
 	polling = poll_pipeline;

@@ -29,6 +29,15 @@ static int remove_hca(int fd, const char *name, struct control_change_reply *out
 	return raw_call(fd, CONTROL_REMOVE_HCA, &in, sizeof(in), NULL, 0, out, sizeof(*out));
 }
 
+static int add_hca(int fd, const char *name, const char *settings, struct control_change_reply *out)
+{
+	struct control_add_hca in = {.version = CONTROL_VERSION};
+
+	snprintf(in.device, sizeof(in.device), "%s", name);
+	snprintf(in.settings, sizeof(in.settings), "%s", settings);
+	return raw_call(fd, CONTROL_ADD_HCA, &in, sizeof(in), NULL, 0, out, sizeof(*out));
+}
+
 static int hello(int fd, const char *name)
 {
 	struct control_hello in = {.version = CONTROL_VERSION};
@@ -114,6 +123,59 @@ TEST_STATE(remove__refused, start_two, stop, NULL)
 	close(fd);
 	fd = raw_open(f.path, &(struct control_hello_reply){0});
 	assert_int_equal(remove_hca(fd, "hca0", &out), RAW_GONE); /* not after HELLO */
+	close(fd);
+}
+
+/* Its place is empty, and has all that the first one had. */
+TEST_STATE(add__in_the_place_of_one_that_was_removed, start_two, stop, NULL)
+{
+	struct control_list_devices first = {.version = CONTROL_VERSION};
+	int admin = raw_connect(f.path);
+	struct control_change_reply out;
+	struct control_device_reply device;
+
+	for (unsigned i = 0; i < 3; i++) {
+		int user = raw_connect(f.path);
+
+		assert_int_equal(hello(user, "hca0"), 0);
+		raw_mr(user, opened.queue_pd, raw_piece(user, 1 << 20), 4096, 0);
+		assert_int_equal(remove_hca(admin, "hca0", &out), 0);
+		expect_end(user);
+		assert_int_equal(add_hca(admin, "hca2", "a=b", &out), 0);
+		assert_int_equal(out.error, -EINVAL);
+		assert_int_equal(add_hca(admin, "hca0", "a=b\nc=d", &out), 0);
+		assert_int_equal(out.error, 0);
+		assert_string_equal(out.text, "hca0: a=b\nc=d");
+		assert_int_equal(raw_call(admin, CONTROL_LIST_DEVICES, &first, sizeof(first), NULL,
+					  0, &device, sizeof(device)),
+				 0);
+		assert_string_equal(device.device, "hca0");
+		assert_int_equal(device.count, 2);
+	}
+	close(admin);
+}
+
+TEST_STATE(add__refused, start_two, stop, NULL)
+{
+	static const struct {
+		struct control_add_hca in;
+		int error;
+	} rows[] = {
+		{{.version = CONTROL_VERSION + 1}, -EPROTO},
+		{{.version = CONTROL_VERSION, .reserved = 1}, -EINVAL},
+		{{.version = CONTROL_VERSION, .device = {[0 ... 31] = 'h'}}, -EINVAL},
+		{{.version = CONTROL_VERSION, .settings = {[0 ... 447] = 'h'}}, -EINVAL},
+	};
+	struct control_change_reply out;
+	int fd = raw_connect(f.path);
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(raw_call(fd, CONTROL_ADD_HCA, &rows[i].in, sizeof(rows[i].in),
+					  NULL, 0, &out, sizeof(out)),
+				 rows[i].error);
+	close(fd);
+	fd = raw_open(f.path, &(struct control_hello_reply){0});
+	assert_int_equal(add_hca(fd, "hca0", "", &out), RAW_GONE); /* not after HELLO */
 	close(fd);
 }
 

@@ -67,7 +67,7 @@ struct cm_service *cm_service_create(const struct cm_device *devices, unsigned i
 	LIST_INIT(&s->channels);
 	TAILQ_INIT(&s->resolving);
 	s->resolve_due = UINT64_MAX;
-	s->devices = calloc(count + 1, sizeof(*devices));
+	s->devices = calloc(HCA_MAX, sizeof(*devices));
 	s->sum = calloc(1, sizeof(*s->sum));
 	s->ports = calloc(UCM_SPACES * UCM_PORTS, sizeof(*s->ports));
 	if (!s->devices || !s->sum || !s->ports || !s->shares)
@@ -75,9 +75,10 @@ struct cm_service *cm_service_create(const struct cm_device *devices, unsigned i
 	if (!s->limits.protocol.unanswered)
 		s->limits.protocol.unanswered =
 			(uint32_t)shares_total(s->shares, SHARE_cm_requests, 0);
-	if (count)
-		memcpy(s->devices, devices, count * sizeof(*devices));
-	s->device_count = count;
+	for (unsigned int i = 0; i < HCA_MAX; i++)
+		s->devices[i].removed = true;
+	for (unsigned int i = 0; i < count; i++)
+		cm_service_add(s, i, &devices[i]);
 	s->cm = cm_create(&ucm_cm_ops, s, &s->limits.protocol);
 	if (!s->cm)
 		goto failed;
@@ -136,6 +137,14 @@ void cm_service_receive(struct cm_service *s, uint64_t now, const struct cm_path
 {
 	s->now = now;
 	cm_receive(s->cm, now, path, mad, bytes);
+}
+
+void cm_service_add(struct cm_service *s, unsigned int i, const struct cm_device *device)
+{
+	ASSERT(i < HCA_MAX && s->devices[i].removed);
+	s->devices[i] = *device;
+	if (i >= s->device_count)
+		s->device_count = i + 1;
 }
 
 void cm_service_remove(struct cm_service *s, uint64_t now, unsigned int device)

@@ -48,6 +48,7 @@ static inline enum control_time control_when(uint32_t type)
 	/* With the rights of who connected: a program that uses the HCA may have given up its own. */
 	case CONTROL_SET:
 	case CONTROL_REMOVE_HCA:
+	case CONTROL_ADD_HCA:
 	case CONTROL_CAPTURE:
 	case CONTROL_CAPTURE_CHANNEL:
 	case CONTROL_PAUSE:
@@ -185,7 +186,15 @@ struct control_remove_hca {
 	char device[32];   /* ends with a NUL */
 };
 
-/* To SET, REMOVE_HCA, PAUSE, STEP and RESUME. */
+/* Adds an HCA to the running daemon. Both texts end with a NUL. */
+struct control_add_hca {
+	uint32_t version;
+	uint32_t reserved; /* 0 */
+	char device[32];
+	char settings[448]; /* lines "KEY=VALUE", as in its section of a file */
+};
+
+/* To SET, REMOVE_HCA, ADD_HCA, PAUSE, STEP and RESUME. */
 struct control_change_reply {
 	int32_t error; /* 0; -errno: nothing has changed, and the text says why */
 	uint32_t reserved;

@@ -28,7 +28,7 @@ struct cm_thread_config {
 	const struct cm_thread_device *devices; /* copied */
 	unsigned int device_count;
 	struct shares *shares; /* what programs share; NULL: creates its own table */
-	/* A connected control socket; -errno. Called in cm_thread_start(). */
+	/* A connected control socket; -errno. Called in cm_thread_start() and cm_thread_add(). */
 	int (*connect)(void *ctx);
 	/* control_gives_credits() and control_peer_gives_no_credits(), called with `lock` held.
 	 * device: its index in `devices`. */
@@ -57,6 +57,15 @@ int cm_thread_adopt(struct cm_thread *t, int fd);
 
 /* The devices' GIDs are others. NULL is allowed. Control thread. */
 void cm_thread_moved(struct cm_thread *t);
+
+/*
+ * Adds device i, below HCA_MAX, where there is none, or none any more: as cm_thread_start() does its own, and with the
+ * same `connect`. 0; -ENODEV: the thread has failed; -errno of `connect`. The control socket must be served until
+ * cm_thread_added() is no longer -EAGAIN: 0 then, or -EIO (logged), after which cm_thread_remove() is still due. NULL is
+ * allowed. Control thread.
+ */
+int cm_thread_add(struct cm_thread *t, unsigned int i, const struct cm_thread_device *device);
+int cm_thread_added(const struct cm_thread *t, unsigned int i);
 
 /*
  * Device i is being removed: the thread tells the programs that use it and the peers of their connections,

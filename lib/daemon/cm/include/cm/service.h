@@ -48,7 +48,7 @@ struct cm_service_limits {
 	struct cm_limits protocol;
 };
 
-/* devices: copied. NULL with errno: ENOMEM, or of epoll_create1(). */
+/* devices: as for cm_service_add(). NULL with errno: ENOMEM, or of epoll_create1(). */
 struct cm_service *cm_service_create(const struct cm_device *devices, unsigned int count,
 				     const struct cm_service_limits *limits);
 /* Ends all channels. NULL is allowed. */
@@ -65,6 +65,10 @@ uint64_t cm_service_turn(struct cm_service *s, uint64_t now);
 /* A MAD arrived: as cm_receive(). */
 void cm_service_receive(struct cm_service *s, uint64_t now, const struct cm_path *path,
 			const uint8_t *mad, size_t bytes);
+
+/* Adds a device, which is copied: listeners at any address are reached through it, too. i: below HCA_MAX, where there
+ * is none, or none any more. */
+void cm_service_add(struct cm_service *s, unsigned int i, const struct cm_device *device);
 
 /*
  * A device is being removed: programs with identifiers on it get RDMA_CM_EVENT_DEVICE_REMOVAL and can only

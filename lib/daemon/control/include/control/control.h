@@ -84,6 +84,9 @@ struct control_settings_ops {
 	 */
 	int (*remove)(void *ctx, const struct control_changer *who, const char *hca, bool again,
 		      char *text, unsigned int bytes);
+	/* Adds one, with the lines "KEY=VALUE" of its section, which includes control_add_device(). The same. */
+	int (*add)(void *ctx, const struct control_changer *who, const char *hca,
+		   const char *settings, bool again, char *text, unsigned int bytes);
 };
 
 /* Who looks at something. */
@@ -169,9 +172,16 @@ void control_port_changed(struct control *c, unsigned int device, bool up);
 void control_gids_changed(struct control *c, unsigned int device);
 
 /*
+ * Adds a device, as control_create() does those of its configuration: clients may open it when this returns. i: where
+ * there is none, or none any more, below HCA_MAX. 0; -EINVAL; -ENOMEM, with nothing left. Not from within a
+ * callback, except from `add`.
+ */
+int control_add_device(struct control *c, unsigned int i, const struct control_device *config);
+
+/*
  * Removes a device: ends its clients, and whoever captures, traces or pauses it, as if they had
- * disconnected. Neither clients nor this module use it when this returns; its index is not used again. One
- * device has to stay. Not from within a callback.
+ * disconnected. Neither clients nor this module use it when this returns; another may then be added in its place.
+ * One device has to stay. Not from within a callback.
  */
 void control_remove_device(struct control *c, unsigned int device);
 
