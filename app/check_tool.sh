@@ -106,6 +106,10 @@ expect 2 "did you mean 'loss'?" --socket "$socket" set los 1
 expect 2 "no HCA 'hca2'" --socket "$socket" set hca2.loss 1
 expect 2 'unexpected argument more' --socket "$socket" set loss 1 more
 expect 1 'no daemon answers' --socket "$scratch/none.sock" set
+expect 2 'add which HCA' --socket "$socket" add
+expect 2 "did you mean 'address'" --socket "$socket" add x adress=1.2.3.4/8
+expect 2 'not of the form KEY=VALUE' --socket "$socket" add x peer
+expect 1 "HCA 'hca1' exists already" --socket "$socket" add hca1 peer=hca1
 expect 2 'remove which HCA' --socket "$socket" remove
 expect 1 "no HCA 'hca2'" --socket "$socket" remove hca2
 expect 0 'hca1' complete --socket "$socket" remove h

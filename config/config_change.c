@@ -57,20 +57,42 @@ static unsigned count_common(const struct config *now, const struct config *aske
 	return n;
 }
 
-/* Whether there are any. */
-static bool merge_added(struct merge *m, const struct config *now, const struct config *asked)
+/* Gives it a place in *now. False: there is none. */
+static bool take_over(struct config *now, const struct hca_section *asked)
 {
-	bool any = false;
+	struct hca_section *h;
+	struct reason why;
+
+	if (config_add_hca(now, asked->name, &h, &why))
+		return false;
+	*h = *asked;
+	return true;
+}
+
+/* Whether there are any that need a restart. */
+static bool merge_added(struct merge *m, struct config *now, const struct config *asked, bool may)
+{
+	bool missing = false;
 
 	for (unsigned i = 0; i < asked->hcas; i++) {
-		const struct config_change c = {.section = asked->hca[i].name, .after = "added"};
+		const struct hca_section *h = &asked->hca[i];
+		struct config_change c = {.section = h->name, .after = "added"};
 
-		if (asked->hca[i].removed || find_present(now, c.section))
+		if (h->removed || find_present(now, c.section))
 			continue;
-		any = true;
+		c.runtime = may && config_may_add(h) && take_over(now, h);
+		missing |= !c.runtime;
 		tell(m, &c);
 	}
-	return any;
+	return missing;
+}
+
+/* Of the ends of rings that wait for their other end. */
+static void merge_places(struct config *now, const struct config *asked)
+{
+	for (unsigned i = 0; i < asked->hcas; i++)
+		if (asked->hca[i].removed && !config_find_hca(now, asked->hca[i].name))
+			take_over(now, &asked->hca[i]);
 }
 
 static void merge_removed(struct merge *m, struct config *now, const struct config *asked, bool may)
@@ -98,11 +120,12 @@ int config_remove_hca(struct config *c, const char *name)
 	return 0;
 }
 
-unsigned config_merge(struct config *now, const struct config *asked, config_change_fn *fn,
-		      void *ctx)
+unsigned config_merge(struct config *now, const struct config *asked, bool add,
+		      config_change_fn *fn, void *ctx)
 {
 	struct merge m = {.tell = fn, .ctx = ctx};
-	bool added;
+	const bool some_stay = count_common(now, asked) > 0;
+	bool missing;
 
 	merge_section(&m, SCOPE_DAEMON, "daemon", &now->daemon, &asked->daemon);
 	for (unsigned i = 0; i < now->hcas; i++) {
@@ -112,14 +135,31 @@ unsigned config_merge(struct config *now, const struct config *asked, config_cha
 			merge_section(&m, SCOPE_HCA, now->hca[i].name, &now->hca[i], other);
 	}
 	/* Not in exchange for what needs a restart, as one that was renamed, nor all. */
-	added = merge_added(&m, now, asked);
-	merge_removed(&m, now, asked, !added && count_common(now, asked) > 0);
+	missing = merge_added(&m, now, asked, add);
+	merge_removed(&m, now, asked, !missing && some_stay);
+	if (add)
+		merge_places(now, asked);
 	return m.changes;
+}
+
+/* Those that *running lacks, each in the same place, with all that was derived. */
+static void adopt_added(struct config *running, const struct config *checked)
+{
+	for (unsigned i = 0; i < checked->hcas; i++) {
+		const struct hca_section *from = &checked->hca[i];
+		struct hca_section *to = &running->hca[i];
+
+		if (i >= running->hcas || strcmp(to->name, from->name) != 0 ||
+		    (to->removed && !from->removed))
+			*to = *from;
+	}
+	running->hcas = checked->hcas;
 }
 
 void config_adopt(struct config *running, const struct config *checked)
 {
-	config_merge(running, checked, NULL, NULL);
+	adopt_added(running, checked);
+	config_merge(running, checked, false, NULL, NULL);
 	for (unsigned i = 0; i < running->hcas; i++)
 		running->hca[i].settings.payload_refs = checked->hca[i].settings.payload_refs;
 }

@@ -62,7 +62,7 @@ static int check_ring(struct config *c, const struct hca_section *h, struct reas
 	if (strcmp(peer->port.peer, h->name) != 0)
 		return refuse_hca(why, h, "peer", "the peer of its peer '%s' is '%.30s'",
 				  peer->name, peer->port.peer);
-	if (peer->port.queues != h->port.queues)
+	if (!peer->removed && peer->port.queues != h->port.queues)
 		return refuse_hca(why, h, "queues",
 				  "its peer '%s' has a different number of queues", peer->name);
 	return 0;
@@ -157,48 +157,58 @@ static int fill_number(struct reason *why, const char *key, uint32_t *number, ui
 	return 0;
 }
 
-/* CPUs that an HCA's stages are spread over, at least one per engine: each lcore has its own buffer
- * cache. */
-static uint32_t lcores_of(const struct hca_section *h)
+/* CPUs that an engine's stages are spread over: each lcore has its own buffer cache. */
+static uint32_t lcores_of(const int16_t cpu[STAGE_COUNT])
 {
 	uint32_t n = 0;
 
-	for (unsigned e = 0; e < h->engines; e++) {
-		for (unsigned s = 0; s < STAGE_COUNT; s++) {
-			unsigned same = 0;
+	for (unsigned s = 0; s < STAGE_COUNT; s++) {
+		unsigned same = 0;
 
-			while (same < s && h->cpu[e][same] != h->cpu[e][s])
-				same++;
-			n += same == s;
-		}
+		while (same < s && cpu[same] != cpu[s])
+			same++;
+		n += same == s;
 	}
 	return n;
+}
+
+struct config_buffers config_buffers_of(const struct hca_section *h, unsigned engine)
+{
+	const uint32_t spread = (lcores_of(h->cpu[engine]) - 1) * PACKETS_OF_LCORE;
+
+	return (struct config_buffers){.packets = PACKETS_OF_ENGINE + spread +
+						  h->settings.swpb_elements,
+				       .descriptors = DESCRIPTORS_OF_ENGINE + spread,
+				       .clones = CLONES_OF_ENGINE};
 }
 
 /* Refuses a pool that the retransmit buffers alone could exhaust, leaving none for
  * acknowledgements. */
 static int fill_buffers(struct config *c, struct reason *why)
 {
+	struct config_buffers all = {1, 1, 1};
 	struct daemon_config *d = &c->daemon;
-	uint32_t engines = 0, unacknowledged = 0, spread = 0;
+	uint32_t unacknowledged = 0;
 	int ret;
 
 	for (unsigned i = 0; i < c->hcas; i++) {
-		engines += c->hca[i].engines;
-		unacknowledged += c->hca[i].engines * c->hca[i].settings.swpb_elements;
-		spread += lcores_of(&c->hca[i]) - c->hca[i].engines;
+		for (unsigned e = 0; !c->hca[i].removed && e < c->hca[i].engines; e++) {
+			const struct config_buffers its = config_buffers_of(&c->hca[i], e);
+
+			all.packets += its.packets;
+			all.descriptors += its.descriptors;
+			all.clones += its.clones;
+			unacknowledged += c->hca[i].settings.swpb_elements;
+		}
 	}
-	ret = fill_number(why, "packet_buffers", &d->packet_buffers,
-			  engines * PACKETS_OF_ENGINE + spread * PACKETS_OF_LCORE + unacknowledged +
-				  1,
+	ret = fill_number(why, "packet_buffers", &d->packet_buffers, all.packets,
 			  unacknowledged + BUFFERS_LEAST);
 	if (!ret)
 		ret = fill_number(why, "descriptor_buffers", &d->descriptor_buffers,
-				  engines * DESCRIPTORS_OF_ENGINE + spread * PACKETS_OF_LCORE + 1,
-				  BUFFERS_LEAST);
+				  all.descriptors, BUFFERS_LEAST);
 	if (!ret)
-		ret = fill_number(why, "clone_buffers", &d->clone_buffers,
-				  engines * CLONES_OF_ENGINE + 1, BUFFERS_LEAST);
+		ret = fill_number(why, "clone_buffers", &d->clone_buffers, all.clones,
+				  BUFFERS_LEAST);
 	return ret;
 }
 
@@ -249,6 +259,8 @@ static int check_all(struct config *c, struct reason *why)
 			fill_places(&c->hca[i]);
 	}
 	for (unsigned i = 0; i < c->hcas && !ret; i++) {
+		if (c->hca[i].removed)
+			continue;
 		ret = check_port(c, &c->hca[i], why);
 		for (unsigned k = 0; k <= i && !ret; k++)
 			ret = check_pair(&c->hca[k], &c->hca[i], why);

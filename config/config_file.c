@@ -54,9 +54,36 @@ struct hca_section *config_find_hca(struct config *c, const char *name)
 	return NULL;
 }
 
+/* Does an HCA that has not been removed name it as its peer? */
+static bool is_peer(const struct config *c, const char *name)
+{
+	for (unsigned i = 0; i < c->hcas; i++) {
+		const struct hca_section *h = &c->hca[i];
+
+		if (!h->removed && h->port.type == PORT_RING && strcmp(h->port.peer, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The place that it had, a new one, or that of another one that has been removed; NULL: there is none. */
+static struct hca_section *place_for(struct config *c, const char *name)
+{
+	struct hca_section *h = config_find_hca(c, name);
+
+	if (h)
+		return h;
+	if (c->hcas < HCA_MAX)
+		return &c->hca[c->hcas++];
+	for (unsigned i = 0; i < c->hcas; i++)
+		if (c->hca[i].removed && !is_peer(c, c->hca[i].name))
+			return &c->hca[i];
+	return NULL;
+}
+
 int config_add_hca(struct config *c, const char *name, struct hca_section **out, struct reason *why)
 {
-	struct hca_section *h = &c->hca[c->hcas];
+	struct hca_section *h = config_find_hca(c, name);
 
 	if (strlen(name) >= sizeof(h->name) || !name_is_valid(name) || strchr(name, '-') ||
 	    strcmp(name, "daemon") == 0)
@@ -65,16 +92,16 @@ int config_add_hca(struct config *c, const char *name, struct hca_section **out,
 			"'%.60s' cannot name an HCA: a letter, then letters, digits and _, %d at "
 			"most",
 			name, CONFIG_NAME_BYTES - 1);
-	if (config_find_hca(c, name))
+	if (h && !h->removed)
 		return refuse(why, "HCA '%s' exists already", name);
-	if (c->hcas == HCA_MAX)
+	h = place_for(c, name);
+	if (!h)
 		return refuse(why, "more than %d HCAs", HCA_MAX);
 	memset(h, 0, sizeof(*h));
 	memset(h->cpu, 0xff, sizeof(h->cpu)); /* CONFIG_CPU_AUTO */
 	setting_defaults(SCOPE_HCA, h);
 	memcpy(h->name, name, strlen(name));
 	memcpy(h->port.name, name, strlen(name));
-	c->hcas++;
 	*out = h;
 	return 0;
 }
@@ -212,20 +239,6 @@ static void note_line(enum setting_scope scope, void *base, const char *key, uns
 		setting_note_line(base, key ? setting_find(scope, key) : NULL, line);
 }
 
-static int apply(enum setting_scope scope, void *base, const char *key, const char *value,
-		 struct reason *why)
-{
-	const struct setting *s = setting_find(scope, key);
-	struct reason inner;
-
-	if (!s)
-		return refuse(why, "there is no setting '%s' in [%s]", key,
-			      scope == SCOPE_DAEMON ? "daemon" : "hca");
-	if (setting_parse(s, key, value, base, &inner))
-		return refuse(why, "%.70s: %.180s", key, inner.text);
-	return 0;
-}
-
 static bool appears_before(const struct rte_cfgfile_entry *entries, int n)
 {
 	for (int i = 0; i < n; i++) {
@@ -256,7 +269,7 @@ static int apply_section(struct config *c, struct rte_cfgfile *file, int index, 
 		line = scan->line[scan->at++];
 		if (appears_before(entries, i))
 			return fail_at(error, scan->path, line, "%s is set twice", entries[i].name);
-		if (apply(scope, base, entries[i].name, entries[i].value, &why))
+		if (setting_apply(scope, base, entries[i].name, entries[i].value, &why))
 			return fail_at(error, scan->path, line, "%s", why.text);
 		note_line(scope, base, entries[i].name, line);
 	}
@@ -321,8 +334,8 @@ int config_assign(struct config *c, const char *assignment, struct config_error 
 		h = config_find_hca(c, section);
 	if (!daemon && (!h || h->removed))
 		refuse(&why, "there is no HCA '%s'", section);
-	else if (apply(daemon ? SCOPE_DAEMON : SCOPE_HCA, daemon ? (void *)&c->daemon : h, key,
-		       assignment + equals + 1, &why) == 0) {
+	else if (setting_apply(daemon ? SCOPE_DAEMON : SCOPE_HCA, daemon ? (void *)&c->daemon : h,
+			       key, assignment + equals + 1, &why) == 0) {
 		note_line(daemon ? SCOPE_DAEMON : SCOPE_HCA, h, key, 0);
 		return 0;
 	}

@@ -248,6 +248,20 @@ int setting_parse(const struct setting *s, const char *key, const char *value, v
 	return refuse(why, "'%.60s' has no kind", key);
 }
 
+int setting_apply(enum setting_scope scope, void *base, const char *key, const char *value,
+		  struct reason *why)
+{
+	const struct setting *s = setting_find(scope, key);
+	struct reason inner;
+
+	if (!s)
+		return refuse(why, "there is no setting '%s' in [%s]", key,
+			      scope == SCOPE_DAEMON ? "daemon" : "hca");
+	if (setting_parse(s, key, value, base, &inner))
+		return refuse(why, "%.70s: %.180s", key, inner.text);
+	return 0;
+}
+
 void setting_defaults(enum setting_scope scope, void *base)
 {
 	struct reason why;

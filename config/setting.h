@@ -63,6 +63,10 @@ int refuse(struct reason *why, const char *format, ...) __attribute__((format(pr
  */
 const struct setting *setting_find(enum setting_scope scope, const char *key);
 
+/* The same by its key: what a line of a file does. 0; -EINVAL with *why. */
+int setting_apply(enum setting_scope scope, void *base, const char *key, const char *value,
+		  struct reason *why);
+
 /* Writes a value into its field; `base` is the struct of the scope. 0; -EINVAL with *why. */
 int setting_parse(const struct setting *s, const char *key, const char *value, void *base,
 		  struct reason *why);
@@ -98,7 +102,8 @@ bool name_is_valid(const char *name);
 /* Sets all settings of a scope to their defaults. */
 void setting_defaults(enum setting_scope scope, void *base);
 
-/* Appends an HCA with default settings to *c. 0; -EINVAL with *why (name, too many). */
+/* Adds an HCA with default settings to *c, at the end, or in the place of one that has been removed. 0;
+ * -EINVAL with *why (name, too many). */
 int config_add_hca(struct config *c, const char *name, struct hca_section **out,
 		   struct reason *why);
 

@@ -12,7 +12,7 @@
 #include "watch.h"
 
 /* Behind the letters of short options. */
-enum { LONG_OPTIONS = 256, SECONDS_MAX = 3600, WORDS_MAX = 3 };
+enum { LONG_OPTIONS = 256, SECONDS_MAX = 3600, WORDS_MAX = 128 };
 
 /* The command line, as read. */
 struct line {
@@ -237,11 +237,13 @@ static int read_line(int argc, char **argv, struct line *l)
 	return code;
 }
 
-/* Of "[NAME [VALUE]]": 2. */
+/* Of "[NAME [VALUE]]": 2; of "NAME VALUE...": as many as there may be. */
 static unsigned operand_count(const struct command *command)
 {
 	unsigned n = command->operands[0] ? 1 : 0;
 
+	if (strstr(command->operands, "..."))
+		return WORDS_MAX;
 	for (const char *at = command->operands; *at; at++)
 		n += *at == ' ';
 	return n;
@@ -307,6 +309,8 @@ static int execute(struct line *l)
 		return code;
 	l->r.object = l->word_count > 1 ? l->words[1] : NULL;
 	l->r.value = l->word_count > 2 ? l->words[2] : NULL;
+	l->r.values = &l->words[2];
+	l->r.value_count = l->word_count > 2 ? l->word_count - 2 : 0;
 	return run_command(command, &l->r);
 }
 

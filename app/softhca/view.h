@@ -14,7 +14,9 @@ struct request {
 	const char *socket;	    /* of the daemon; NULL: as usual */
 	const char *hca;	    /* NULL: all */
 	const char *object, *value; /* the operands; NULL: none */
-	bool json;		    /* print answers as received */
+	const char *const *values;  /* the second and those that follow */
+	unsigned value_count;
+	bool json;	    /* print answers as received */
 	bool all;	    /* counters, cm: including zeroes; limits: with their sentences */
 	bool dot;	    /* topology: for graphviz */
 	const char *listen; /* exporter, web: address and port */
@@ -75,6 +77,7 @@ int view_pause(struct connection *c, const struct request *r);
 int view_step(struct connection *c, const struct request *r);
 int view_trace(struct connection *c, const struct request *r);
 int view_resume(struct connection *c, const struct request *r);
+int view_add(struct connection *c, const struct request *r);
 int view_remove(struct connection *c, const struct request *r);
 int view_set(struct connection *c, const struct request *r);
 /* Prints what a container needs. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 #include "base/log.h"
 #include "base/shares.h"
 #include "change.h"
@@ -17,7 +18,7 @@
 
 static const char no_memory[] = "not applied to all queues: out of memory";
 
-enum { STATUS_BYTES = CONFIG_ERROR_BYTES + 64 };
+enum { STATUS_BYTES = CONFIG_ERROR_BYTES + 64, CHANGER_BYTES = 64 };
 
 /* Moves to other addresses, before anything else of them is applied. */
 static void move(struct daemon *d, unsigned i)
@@ -81,27 +82,44 @@ static void log_change(void *ctx, const struct config_change *c)
 		    before, after);
 }
 
+/* What would apply if *asked were asked for, checked, with the HCAs that it adds or without. 0; -EINVAL with
+ * *error. */
+static int preview(struct daemon *d, const struct config *asked, bool add, struct config *checked,
+		   struct config_error *error)
+{
+	int ret;
+
+	*checked = d->written;
+	config_merge(checked, asked, add, NULL, NULL);
+	ret = config_check(checked, options_origin(&d->options), error);
+	return ret ? ret : config_fits(&d->config, checked, error);
+}
+
 /*
  * Makes *asked, which is not checked yet, the configuration as far as possible. It must be right as a
- * whole, and what can be applied of it must be right with what cannot. Returns the number of
- * differences; -EINVAL or -ENOMEM with *error.
+ * whole, and what can be applied of it must be right with what cannot: HCAs that do not fit with that need a
+ * restart, unless they `must` be added. Returns the number of differences; -EINVAL or -ENOMEM with *error.
  */
-static int change(struct daemon *d, const struct config *asked, const char *who,
+static int change(struct daemon *d, const struct config *asked, bool must, const char *who,
 		  struct config_error *error)
 {
 	static struct config checked; /* too large for a stack; one thread */
+	bool add = true;
 	int ret;
 
 	checked = *asked;
 	ret = config_check(&checked, options_origin(&d->options), error);
 	if (ret)
 		return ret;
-	checked = d->written;
-	config_merge(&checked, asked, NULL, NULL);
-	ret = config_check(&checked, options_origin(&d->options), error);
+	ret = preview(d, asked, add, &checked, error);
+	if (ret && !must) {
+		LOG(NOTICE, "%s: without the HCAs that were added: %s", who, error->text);
+		add = false;
+		ret = preview(d, asked, add, &checked, error);
+	}
 	if (ret)
 		return ret;
-	ret = (int)config_merge(&d->written, asked, log_change, (void *)(uintptr_t)who);
+	ret = (int)config_merge(&d->written, asked, add, log_change, (void *)(uintptr_t)who);
 	config_adopt(&d->config, &checked);
 	if (apply(d)) {
 		snprintf(error->text, sizeof(error->text), "%s", no_memory);
@@ -145,7 +163,7 @@ void change_reload(struct daemon *d)
 	if (!ret)
 		ret = options_config(&d->options, &asked, &error);
 	if (!ret)
-		ret = change(d, &asked, "reload", &error);
+		ret = change(d, &asked, false, "reload", &error);
 	if (ret < 0)
 		LOG(ERR, "reload: %s%s", ret == -ENOMEM ? "" : "nothing has changed: ", error.text);
 	else
@@ -183,6 +201,11 @@ static int answer(char *text, unsigned bytes, const char *assignment, const char
 	return error;
 }
 
+static void name_changer(const struct control_changer *who, char out[CHANGER_BYTES])
+{
+	snprintf(out, CHANGER_BYTES, "user %u, pid %d", (unsigned)who->uid, (int)who->pid);
+}
+
 int change_one(void *ctx, const struct control_changer *who, const char *assignment, char *text,
 	       unsigned bytes)
 {
@@ -190,22 +213,45 @@ int change_one(void *ctx, const struct control_changer *who, const char *assignm
 	static struct config_change c;
 	struct daemon *d = ctx;
 	struct config_error error;
-	char by[64];
+	char by[CHANGER_BYTES];
 	int ret;
 
 	asked = now = d->written;
 	if (config_assign(&asked, assignment, &error))
 		return answer(text, bytes, assignment, error.text, -EINVAL);
-	if (!config_merge(&now, &asked, keep, &c))
+	if (!config_merge(&now, &asked, false, keep, &c))
 		return apply(d) ? answer(text, bytes, assignment, no_memory, -ENOMEM)
 				: answer(text, bytes, assignment, "as before", 0);
 	if (!c.runtime)
 		return answer(text, bytes, assignment, "needs a restart", -EBUSY);
-	snprintf(by, sizeof(by), "user %u, pid %d", (unsigned)who->uid, (int)who->pid);
-	ret = change(d, &asked, by, &error);
+	name_changer(who, by);
+	ret = change(d, &asked, true, by, &error);
 	if (ret < 0)
 		return answer(text, bytes, assignment, error.text, ret);
 	snprintf(text, bytes, "%s.%s: %s -> %s", c.section, c.key, or_nothing(c.before),
 		 or_nothing(c.after));
 	return 0;
+}
+
+int change_add(struct daemon *d, const struct control_changer *who, const char *hca,
+	       const char *settings, struct config_error *error)
+{
+	static struct config asked;
+	char by[CHANGER_BYTES];
+	int ret;
+
+	asked = d->written;
+	ret = config_add(&asked, hca, settings, error);
+	if (ret)
+		return ret;
+	/* They are opened with the daemon's rights. */
+	if (config_names_files(&asked, hca) && who->uid != 0 && who->uid != geteuid()) {
+		snprintf(error->text, sizeof(error->text),
+			 "only root and the daemon's own user may name files (port = memif, "
+			 "capture)");
+		return -EPERM;
+	}
+	name_changer(who, by);
+	ret = change(d, &asked, true, by, error);
+	return ret < 0 ? ret : 0;
 }

@@ -11,6 +11,7 @@
 struct daemon;
 struct control_changer;
 struct control_setting;
+struct config_error;
 
 /*
  * Reads the configuration that the command line names again, with the rights that the daemon has by
@@ -27,5 +28,10 @@ int change_read(void *ctx, uint32_t index, struct control_setting *out);
  * -EINVAL: it is wrong, -EBUSY: it needs a restart, with the reason. The same. */
 int change_one(void *ctx, const struct control_changer *who, const char *assignment, char *text,
 	       unsigned bytes);
+
+/* Adds an HCA to the configuration, for addition_turn() to create, and logs who did it. 0; -EINVAL, -EPERM or -ENOMEM with
+ * *error. */
+int change_add(struct daemon *d, const struct control_changer *who, const char *hca,
+	       const char *settings, struct config_error *error);
 
 #endif

@@ -66,6 +66,21 @@ static void serve_while_it_starts(struct daemon *d)
 	}
 }
 
+static struct cm_thread_device describe(struct device *v)
+{
+	struct cm_thread_device out = {.source = source_to};
+
+	device_describe(v, &out.control);
+	return out;
+}
+
+int cm_add(struct daemon *d, unsigned i)
+{
+	const struct cm_thread_device device = describe(&d->devices[i]);
+
+	return cm_thread_add(d->cm, i, &device);
+}
+
 int cm_start(struct daemon *d)
 {
 	struct cm_thread_device devices[HCA_MAX];
@@ -82,10 +97,8 @@ int cm_start(struct daemon *d)
 
 	if (!d->config.daemon.cm)
 		return 0;
-	for (unsigned i = 0; i < d->device_count; i++) {
-		device_describe(&d->devices[i], &devices[i].control);
-		devices[i].source = source_to;
-	}
+	for (unsigned i = 0; i < d->device_count; i++)
+		devices[i] = describe(&d->devices[i]);
 	rc = cm_thread_start(&c, &cm);
 	if (!rc) {
 		__atomic_store_n(&d->cm, cm, __ATOMIC_RELEASE); /* telemetry may already look */

@@ -9,6 +9,9 @@ struct daemon;
  * logged. */
 int cm_start(struct daemon *d);
 
+/* Opens device i, which has just been added: cm_thread_add(). Without a connection manager 0. */
+int cm_add(struct daemon *d, unsigned i);
+
 /* control_config.cm_adopt; ctx: struct daemon. */
 int cm_adopt(void *ctx, int fd);
 

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/shares.h"
 #include "cm-thread/cm_thread.h"
+#include "addition.h"
 #include "change.h"
 #include "cm_start.h"
 #include "control/control.h"
@@ -45,6 +46,17 @@ static int make_devices(struct daemon *d)
 	return 0;
 }
 
+/* Into the loops, which do not run yet. */
+static int place_devices(struct daemon *d)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < d->device_count && !ret; i++)
+		ret = placement_place(&d->lcores, &d->devices[i]);
+	placement_connect(&d->lcores, d->devices, d->device_count);
+	return ret;
+}
+
 /* The group that `make install` creates, for the system's daemon; "": the daemon's own. */
 static const char *socket_group(const struct daemon_config *c)
 {
@@ -73,20 +85,22 @@ static bool find_admins(const struct daemon_config *c, struct control_config *co
 static int make_control(struct daemon *d)
 {
 	struct control_device devices[HCA_MAX];
-	struct control_config c = {
-		.socket_path = d->config.daemon.socket,
-		.socket_mode = d->config.daemon.socket_mode,
-		.socket_group = socket_group(&d->config.daemon),
-		.device_count = d->device_count,
-		.devices = devices,
-		.shares = d->shares,
-		.hello_timeout_ms = d->config.daemon.hello_timeout_s * 1000,
-		.cm_adopt = cm_adopt,
-		.cm_ctx = d,
-		.settings = {.read = change_read, .change = change_one, .remove = removal_ask},
-		.settings_ctx = d,
-		.view = show_text,
-		.view_ctx = d};
+	struct control_config c = {.socket_path = d->config.daemon.socket,
+				   .socket_mode = d->config.daemon.socket_mode,
+				   .socket_group = socket_group(&d->config.daemon),
+				   .device_count = d->device_count,
+				   .devices = devices,
+				   .shares = d->shares,
+				   .hello_timeout_ms = d->config.daemon.hello_timeout_s * 1000,
+				   .cm_adopt = cm_adopt,
+				   .cm_ctx = d,
+				   .settings = {.read = change_read,
+						.change = change_one,
+						.remove = removal_ask,
+						.add = addition_ask},
+				   .settings_ctx = d,
+				   .view = show_text,
+				   .view_ctx = d};
 	int ret = find_admins(&d->config.daemon, &c) ? 0 : -EINVAL;
 
 	if (ret)
@@ -164,6 +178,8 @@ int daemon_start(struct daemon *d, const struct config_cpus *cpus)
 	int ret;
 
 	pthread_mutex_init(&d->lock, NULL);
+	for (unsigned i = 0; i < HCA_MAX; i++)
+		d->devices[i].kick_fd = -1;
 	d->shares = shares_create(privileges_user(&d->config));
 	if (!d->shares)
 		return -ENOMEM;
@@ -177,7 +193,7 @@ int daemon_start(struct daemon *d, const struct config_cpus *cpus)
 	if (!ret)
 		ret = privileges_become_user(&d->config, &d->runtime);
 	if (!ret)
-		ret = placement_apply(&d->lcores, d->devices, d->device_count);
+		ret = place_devices(d);
 	if (!ret)
 		ret = lcores_launch(&d->lcores);
 	if (!ret)
@@ -237,6 +253,7 @@ static int take_turn(struct daemon *d)
 	int messages = control_poll(d->control, 0);
 
 	removal_turn(d);
+	addition_turn(d);
 	FOR_EACH_DEVICE (i, d)
 		if (device_poll(&d->devices[i]))
 			control_port_changed(d->control, i, d->devices[i].link_up);
@@ -247,16 +264,15 @@ static int take_turn(struct daemon *d)
 void daemon_run(struct daemon *d, const volatile int *stop_requested,
 		volatile int *reload_requested)
 {
-	bool network = has_network(d);
 	unsigned quick = 0;
 
 	while (!*stop_requested) {
-		int timeout_ms = network || quick ? POLL_MS : POLL_QUIET_MS;
+		int timeout_ms = has_network(d) || quick ? POLL_MS : POLL_QUIET_MS;
 
 		__atomic_store_n(&d->turns, d->turns + 1, __ATOMIC_RELAXED);
 		control_wait(d->control, timeout_ms, !lcores_need_this_cpu(&d->lcores));
 		pthread_mutex_lock(&d->lock);
-		if (*reload_requested) {
+		if (*reload_requested && !addition_pending(d)) {
 			*reload_requested = 0;
 			change_reload(d);
 		}

@@ -16,6 +16,13 @@
 #include "runtime_folder.h"
 #include "watchdog.h"
 
+/* The last HCA that could not be added, and why. */
+struct not_added {
+	char hca[CONFIG_NAME_BYTES];
+	int error;
+	struct config_error why;
+};
+
 struct daemon {
 	struct options options;
 	struct config written; /* what applies, as somebody wrote it ... */
@@ -24,8 +31,10 @@ struct daemon {
 	uint32_t memory_mib; /* reserved without hugepages; 0: hugepages are used */
 	struct lcores lcores;
 	struct pools pools;
-	struct device devices[HCA_MAX]; /* some may have been removed: FOR_EACH_DEVICE */
+	struct device
+		devices[HCA_MAX]; /* that of each section; some may be gone: FOR_EACH_DEVICE */
 	unsigned device_count;
+	struct not_added not_added;
 	uint64_t turns; /* of the control thread; atomic, for the watchdog */
 	struct watched watched[WATCHDOG_THREADS_MAX];
 	bool shown; /* sysfs_tree_make() was called */

@@ -49,11 +49,42 @@ static struct peer_list list_peers(const struct hca_section *s, const struct por
 	return l;
 }
 
+/* Its part of the buffers, near each engine. */
+static int take_buffers(struct device *v)
+{
+	for (unsigned e = 0; e < v->section->engines; e++) {
+		const struct config_buffers part = config_buffers_of(v->section, e);
+
+		v->buffers[e] = pools_take(v->pools, v->section->engine_node[e], &part);
+		if (!v->buffers[e])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void give_buffers(struct device *v)
+{
+	for (unsigned e = 0; e < ENGINES_MAX && v->buffers[e]; e++) {
+		const struct config_buffers part = config_buffers_of(v->section, e);
+
+		pools_give(v->pools, v->buffers[e], &part);
+	}
+}
+
+/* For what all engines share: those on its node, if some are. */
+static const struct node_pools *shared_buffers(const struct device *v)
+{
+	for (unsigned e = 0; e < v->section->engines; e++)
+		if (v->buffers[e]->node == v->section->node)
+			return v->buffers[e];
+	return v->buffers[0];
+}
+
 /* Creates it on the nodes chosen by placement; anywhere if they have too few hugepages. */
-static int create_near(struct device *v, struct hca_config *c, const struct pools *pools)
+static int create_near(struct device *v, struct hca_config *c)
 {
 	const struct hca_section *s = v->section;
-	const struct node_pools *own = pools_near(pools, s->node);
+	const struct node_pools *own = shared_buffers(v);
 	int ret;
 
 	c->socket = s->node;
@@ -61,7 +92,7 @@ static int create_near(struct device *v, struct hca_config *c, const struct pool
 	c->descriptors = own->descriptors;
 	c->clones = own->clones;
 	for (unsigned e = 0; e < s->engines; e++) {
-		const struct node_pools *p = pools_near(pools, s->engine_node[e]);
+		const struct node_pools *p = v->buffers[e];
 
 		c->place[e] = (struct engine_place){s->engine_node[e], p->packets, p->descriptors,
 						    p->clones};
@@ -76,7 +107,7 @@ static int create_near(struct device *v, struct hca_config *c, const struct pool
 	return hca_create(c, &v->hca);
 }
 
-static int make_hca(struct device *v, const struct port_info *info, const struct pools *pools)
+static int make_hca(struct device *v, const struct port_info *info)
 {
 	const struct hca_section *s = v->section;
 	struct hca_config c;
@@ -90,7 +121,7 @@ static int make_hca(struct device *v, const struct port_info *info, const struct
 	c.link = port_link(v->port);
 	c.gid_count = fill_gids(c.gids, info);
 	c.admitted = list_peers(s, info);
-	return create_near(v, &c, pools);
+	return create_near(v, &c);
 }
 
 static int make_ceu(struct device *v, const struct port_info *info)
@@ -111,28 +142,36 @@ static int make_ceu(struct device *v, const struct port_info *info)
 	return ret ? ret : ceu_errno(ceu_start(v->ceu));
 }
 
-static int failed(const struct device *v, const char *what, int error)
+static int failed(struct device *v, const char *what, int error)
 {
 	LOG(ERR, "hca %s: %s: %s", v->section->name, what, strerror(-error));
-	device_destroy((struct device *)v);
+	device_destroy(v);
 	return error;
 }
 
-int device_create(struct device *v, const struct hca_section *section, const struct pools *pools,
+static int make_port(struct device *v)
+{
+	const struct node_pools *own = shared_buffers(v);
+	int ret = port_create(&v->section->port, own->packets, own->clones, &v->port);
+
+	return ret ? ret : port_start(v->port);
+}
+
+int device_create(struct device *v, const struct hca_section *section, struct pools *pools,
 		  struct lcores *lcores)
 {
-	const struct node_pools *near = pools_near(pools, section->node);
 	struct port_info info;
 	int ret;
 
-	*v = (struct device){.section = section, .lcores = lcores, .kick_fd = -1};
-	ret = port_create(&section->port, near->packets, near->clones, &v->port);
-	if (!ret)
-		ret = port_start(v->port);
+	*v = (struct device){.section = section, .lcores = lcores, .pools = pools, .kick_fd = -1};
+	ret = take_buffers(v);
+	if (ret)
+		return failed(v, "buffers", ret);
+	ret = make_port(v);
 	if (ret)
 		return failed(v, "port", ret);
 	port_info(v->port, &info);
-	ret = make_hca(v, &info, pools);
+	ret = make_hca(v, &info);
 	if (ret)
 		return failed(v, "tables and pipeline", ret);
 	ret = make_ceu(v, &info);
@@ -159,6 +198,7 @@ void device_destroy(struct device *v)
 		port_destroy(v->port);
 	if (v->kick_fd >= 0)
 		close(v->kick_fd);
+	give_buffers(v);
 	*v = (struct device){.kick_fd = -1};
 }
 

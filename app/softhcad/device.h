@@ -11,12 +11,16 @@
 #include "pmd-glue/port.h"
 
 struct lcores;
+struct node_pools;
 struct pools;
 
 struct device {
 	const struct hca_section *section; /* NULL: it has been removed, or never was */
 	bool leaves;			   /* it is being removed */
+	bool arrives;			   /* it is being added: the connection manager opens it */
 	struct lcores *lcores;		   /* where it runs */
+	struct pools *pools;
+	struct node_pools *buffers[ENGINES_MAX]; /* where it has its part of them */
 	struct port *port;
 	struct hca *hca;
 	struct ceu *ceu;
@@ -27,7 +31,7 @@ struct device {
 };
 
 /* Creates port, HCA and CEU. 0 or -errno, logged, with nothing left. */
-int device_create(struct device *v, const struct hca_section *section, const struct pools *pools,
+int device_create(struct device *v, const struct hca_section *section, struct pools *pools,
 		  struct lcores *lcores);
 void device_destroy(struct device *v);
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_malloc.h>
 #include <rte_mbuf.h>
 #include <rte_mbuf_pool_ops.h>
 #include "base/log.h"
@@ -62,17 +63,47 @@ static uint64_t pool_bytes(uint64_t buffers, unsigned room)
 	return buffers * (64 + sizeof(struct rte_mbuf) + MESSAGE_PRIV_BYTES + room + 64);
 }
 
-/* What the configuration needs, plus a quarter for fragmentation. */
+static uint64_t buffer_bytes(uint64_t packets, uint64_t descriptors, uint64_t clones)
+{
+	return pool_bytes(packets, PACKET_ROOM_BYTES) +
+	       pool_bytes(descriptors, DESCRIPTOR_ROOM_BYTES) + pool_bytes(clones, 0);
+}
+
+/* Plus a quarter for fragmentation. */
+static uint32_t to_mib(uint64_t bytes)
+{
+	return (bytes + bytes / 4) >> 20;
+}
+
+/* What an HCA takes that comes later, with buffers of its own. */
+static uint32_t added_mib(const struct hca_section *h)
+{
+	uint64_t bytes = hca_bytes(h);
+
+	for (unsigned e = 0; e < h->engines; e++) {
+		const struct config_buffers n = config_buffers_of(h, e);
+
+		bytes += buffer_bytes(n.packets, n.descriptors, n.clones);
+	}
+	return to_mib(bytes);
+}
+
+/* What the configuration needs. */
 static uint32_t memory_needed_mib(const struct config *c)
 {
+	const struct daemon_config *d = &c->daemon;
 	uint64_t bytes = 16u << 20;
 
 	for (unsigned i = 0; i < c->hcas; i++)
 		bytes += hca_bytes(&c->hca[i]);
-	bytes += pool_bytes(c->daemon.packet_buffers, PACKET_ROOM_BYTES);
-	bytes += pool_bytes(c->daemon.descriptor_buffers, DESCRIPTOR_ROOM_BYTES);
-	bytes += pool_bytes(c->daemon.clone_buffers, 0);
-	return (bytes + bytes / 4) >> 20;
+	return to_mib(bytes +
+		      buffer_bytes(d->packet_buffers, d->descriptor_buffers, d->clone_buffers));
+}
+
+/* Room for those that are still to come, which costs address space until they do. */
+static uint32_t memory_spare_mib(const struct config *c)
+{
+	return (HCA_MAX - c->hcas) * added_mib(&c->hca[0]);
 }
 
 /* Are that many hugepages free? Maps them, which reserves without touching them, and unmaps
@@ -115,7 +146,7 @@ static void add_memory(struct args *a, const struct config *config, uint32_t *re
 		LOG(INFO, "memory: hugepages as needed, about %u MiB", needed_mib);
 		return;
 	}
-	*reserved_mib = c->memory_mib ? c->memory_mib : needed_mib;
+	*reserved_mib = c->memory_mib ? c->memory_mib : needed_mib + memory_spare_mib(config);
 	add(a, "--no-huge");
 	add(a, "-m");
 	add(a, "%u", *reserved_mib);
@@ -192,4 +223,20 @@ int eal_start(const struct config *c, const struct config_cpus *cpus, uint32_t *
 #else
 	return 0;
 #endif
+}
+
+void eal_explain_memory(const struct hca_section *h, uint32_t reserved_mib, char *text,
+			size_t bytes)
+{
+	struct rte_malloc_socket_stats heap = {.heap_freesz_bytes = 0};
+
+	if (!reserved_mib) {
+		snprintf(text, bytes, ": it takes about %u MiB of hugepages", added_mib(h));
+		return;
+	}
+	rte_malloc_get_socket_stats(0, &heap);
+	snprintf(text, bytes,
+		 ": it takes about %u MiB, %u of %u are free: restart with a larger "
+		 "daemon.memory_mib, or with hugepages",
+		 added_mib(h), (unsigned)(heap.heap_freesz_bytes >> 20), reserved_mib);
 }

@@ -19,4 +19,9 @@ int eal_start(const struct config *c, const struct config_cpus *cpus, uint32_t *
 /* Are so many MiB of hugepages of one size free? */
 bool eal_hugepages_free(uint32_t mib);
 
+/* Writes how much memory an HCA takes that did not fit, how much is free, and what to do about it. reserved_mib: as memory_mib
+ * of eal_start(). */
+void eal_explain_memory(const struct hca_section *h, uint32_t reserved_mib, char *text,
+			size_t bytes);
+
 #endif

@@ -36,7 +36,7 @@ int lcores_launch(struct lcores *l);
 
 /* Holds the loops of all HCAs between two rounds until lcores_resume(), for a change that no stage may
  * see half done. Returns when the last of them has ended its round. Frames, doorbells and timers wait, so
- * the caller makes no system call in between, except to remove an HCA. */
+ * the caller makes no system call in between, except to add or remove an HCA. */
 void lcores_pause(struct lcores *l);
 void lcores_resume(struct lcores *l);
 

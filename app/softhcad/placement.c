@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Assigns stage instances to CPUs, and records which lcores pass work to each other. Control
- * thread, before the lcores run. */
+ * thread. */
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
@@ -62,9 +62,20 @@ static bool fill_engine(int16_t cpus[STAGE_COUNT], unsigned cpu)
 	return used;
 }
 
-/* Spreads unplaced engines over the CPUs of the list, near their ports; all stages of an engine
- * stay together. Without a list each HCA has one CPU. */
-static void fill_auto(struct config *c, const char *sysfs)
+/* Spreads an HCA's unplaced engines over the CPUs of the list, near its port; all stages of an engine
+ * stay together. */
+static void fill_auto(struct hca_section *h, const struct config_cpus *list,
+		      unsigned used[LCORES_MAX])
+{
+	for (unsigned e = 0; e < h->engines; e++) {
+		unsigned chosen = choose(list, used, h->port_node);
+
+		used[chosen] += fill_engine(h->cpu[e], list->cpu[chosen]);
+	}
+}
+
+/* Without a list each HCA has one CPU. */
+static void fill_all(struct config *c, const char *sysfs)
 {
 	unsigned used[LCORES_MAX] = {0};
 
@@ -75,11 +86,7 @@ static void fill_auto(struct config *c, const char *sysfs)
 		h->port_node = port_node(&h->port, sysfs);
 		if (list.count == 0)
 			list.cpu[list.count++] = last_cpu(h->port_node);
-		for (unsigned e = 0; e < h->engines; e++) {
-			unsigned chosen = choose(&list, used, h->port_node);
-
-			used[chosen] += fill_engine(h->cpu[e], list.cpu[chosen]);
-		}
+		fill_auto(h, &list, used);
 	}
 }
 
@@ -103,16 +110,12 @@ static int node_of_engine(const int16_t cpus[STAGE_COUNT])
 
 /* An engine's memory is near its lcores; what engines share, and what belongs to the port, near the
  * port, or near the first engine if the port's node is unknown. */
-static void fill_nodes(struct config *c)
+static void fill_nodes(struct hca_section *h)
 {
-	for (unsigned i = 0; i < c->hcas; i++) {
-		struct hca_section *h = &c->hca[i];
-
-		for (unsigned e = 0; e < h->engines; e++)
-			h->engine_node[e] = node_of_engine(h->cpu[e]);
-		h->node = h->port_node == NODE_ANY ? h->engine_node[0] : h->port_node;
-		h->port.socket = h->node;
-	}
+	for (unsigned e = 0; e < h->engines; e++)
+		h->engine_node[e] = node_of_engine(h->cpu[e]);
+	h->node = h->port_node == NODE_ANY ? h->engine_node[0] : h->port_node;
+	h->port.socket = h->node;
 }
 
 static int collect(struct config_cpus *cpus, unsigned cpu)
@@ -135,10 +138,10 @@ int placement_cpus(struct config *c, const char *sysfs, struct config_cpus *cpus
 {
 	int ret = 0;
 
-	fill_auto(c, sysfs);
-	fill_nodes(c);
+	fill_all(c, sysfs);
 	cpus->count = 0;
 	for (unsigned i = 0; i < c->hcas; i++) {
+		fill_nodes(&c->hca[i]);
 		for (unsigned e = 0; e < c->hca[i].engines; e++) {
 			for (unsigned s = 0; s < STAGE_COUNT && !ret; s++)
 				ret = collect(cpus, c->hca[i].cpu[e][s]);
@@ -153,10 +156,43 @@ static struct lcore_loop *loop_on(struct lcores *l, unsigned cpu)
 		if (l->loops[i].cpu == cpu)
 			return &l->loops[i];
 	}
-	return NULL; /* not possible: placement_cpus() has listed it */
+	return NULL;
 }
 
-static int place_device(struct lcores *l, const struct device *v)
+static bool have_lcores(struct lcores *l, const struct hca_section *h, struct config_error *error)
+{
+	for (unsigned e = 0; e < h->engines; e++) {
+		for (unsigned s = 0; s < STAGE_COUNT; s++) {
+			if (loop_on(l, h->cpu[e][s]))
+				continue;
+			snprintf(error->text, sizeof(error->text),
+				 "hca %s: the daemon has no lcore on CPU %d, which needs a restart",
+				 h->name, h->cpu[e][s]);
+			return false;
+		}
+	}
+	return true;
+}
+
+int placement_join(struct lcores *l, struct hca_section *h, const char *sysfs,
+		   struct config_error *error)
+{
+	struct config_cpus list = {.count = 0};
+	unsigned used[LCORES_MAX] = {0};
+
+	for (unsigned i = 0; i < l->count; i++) {
+		used[i] = l->loops[i].bell_count;
+		list.cpu[list.count++] = l->loops[i].cpu;
+	}
+	h->port_node = port_node(&h->port, sysfs);
+	fill_auto(h, &list, used);
+	if (!have_lcores(l, h, error))
+		return -EINVAL;
+	fill_nodes(h);
+	return 0;
+}
+
+int placement_place(struct lcores *l, const struct device *v)
 {
 	int ret = 0;
 
@@ -215,21 +251,18 @@ static void note_alone(struct lcores *l, const struct device *v)
 		hca_on_one_lcore(v->hca, v->section->port.type == PORT_RING && !loop->peer_count);
 }
 
-int placement_apply(struct lcores *l, const struct device *devices, unsigned count)
+void placement_connect(struct lcores *l, const struct device *devices, unsigned count)
 {
-	int ret = 0;
-
-	for (unsigned i = 0; i < count && !ret; i++)
-		ret = place_device(l, &devices[i]);
 	for (unsigned a = 0; a < l->count; a++) {
 		struct lcore_loop *loop = &l->loops[a];
 
+		loop->peer_count = 0;
 		for (unsigned b = 0; b < l->count; b++) {
 			if (a != b && loops_meet(loop, &l->loops[b], devices, count))
 				loop->peers[loop->peer_count++] = &l->loops[b];
 		}
 	}
-	for (unsigned i = 0; i < count && !ret; i++)
-		note_alone(l, &devices[i]);
-	return ret;
+	for (unsigned i = 0; i < count; i++)
+		if (devices[i].hca)
+			note_alone(l, &devices[i]);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PLACEMENT_H
 #define PLACEMENT_H
-/* Which CPU each stage runs on. Control thread, before the lcores run. */
+/* Which CPU each stage runs on. Control thread. */
 #include "config/config.h"
 
 struct device;
@@ -14,8 +14,16 @@ struct lcores;
  */
 int placement_cpus(struct config *c, const char *sysfs, struct config_cpus *cpus);
 
-/* Sets the loops' stages and peers, and tells the HCAs that have an lcore to themselves. 0 or
- * -errno. */
-int placement_apply(struct lcores *l, const struct device *devices, unsigned count);
+/* The same for one HCA that joins running lcores: chooses among these. 0; -EINVAL with *error: its
+ * configuration names another CPU. */
+int placement_join(struct lcores *l, struct hca_section *h, const char *sysfs,
+		   struct config_error *error);
+
+/* Puts the stages of an HCA that has just been created into the loops, which do not run. 0 or -errno, after which
+ * some may be there: lcore_loop_remove(). */
+int placement_place(struct lcores *l, const struct device *v);
+
+/* Sets the peers of the loops, which do not run, anew, and tells the HCAs that have an lcore to themselves. */
+void placement_connect(struct lcores *l, const struct device *devices, unsigned count);
 
 #endif

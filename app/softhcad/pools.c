@@ -29,17 +29,29 @@ static struct rte_mempool *create(const char *name, uint32_t buffers, uint16_t r
 	return pool;
 }
 
+/* Of its own, among those of the process. */
+static void name_pool(const struct pools *p, const struct node_pools *set, const char *what,
+		      char name[RTE_MEMPOOL_NAMESIZE])
+{
+	if (set->extra)
+		snprintf(name, RTE_MEMPOOL_NAMESIZE, "%s_more%u", what, (unsigned)(set - p->set));
+	else if (set->first)
+		snprintf(name, RTE_MEMPOOL_NAMESIZE, "%s", what);
+	else
+		snprintf(name, RTE_MEMPOOL_NAMESIZE, "%s_%d", what, set->node);
+}
+
 /* Falls back to other nodes if this one has too few hugepages. */
-static struct rte_mempool *make_pool(const struct node_pools *p, const char *what, uint32_t buffers,
-				     uint16_t room)
+static struct rte_mempool *make_pool(const struct pools *p, const struct node_pools *set,
+				     const char *what, uint32_t buffers, uint16_t room)
 {
 	char name[RTE_MEMPOOL_NAMESIZE];
 	struct rte_mempool *pool;
 
-	snprintf(name, sizeof(name), p->first ? "%s" : "%s_%d", what, p->node);
-	pool = create(name, buffers, room, p->node);
+	name_pool(p, set, what, name);
+	pool = create(name, buffers, room, set->node);
 	if (!pool && nodes_count() > 1) {
-		LOG(WARNING, "node %d: not enough memory for %u %s, using other nodes", p->node,
+		LOG(WARNING, "node %d: not enough memory for %u %s, using other nodes", set->node,
 		    buffers, what);
 		pool = create(name, buffers, room, NODE_ANY);
 	}
@@ -48,21 +60,25 @@ static struct rte_mempool *make_pool(const struct node_pools *p, const char *wha
 	return pool;
 }
 
-static int make_set(struct node_pools *p, const struct daemon_config *c, unsigned engines)
+static int make_set(const struct pools *p, struct node_pools *set, const struct config_buffers *n)
 {
-	const uint32_t packets = (uint64_t)c->packet_buffers * p->engines / engines;
-	const uint32_t descriptors = (uint64_t)c->descriptor_buffers * p->engines / engines;
-	const uint32_t clones = (uint64_t)c->clone_buffers * p->engines / engines;
-
 	_Static_assert(RTE_PKTMBUF_HEADROOM == HEADROOM_BYTES, "headers fit in front of a payload");
-	p->packets = make_pool(p, "packets", packets, PACKET_ROOM_BYTES);
-	p->descriptors = make_pool(p, "descriptors", descriptors, DESCRIPTOR_ROOM_BYTES);
-	p->clones = make_pool(p, "clones", clones, 0);
-	if (!p->packets || !p->descriptors || !p->clones)
+	set->packets = make_pool(p, set, "packets", n->packets, PACKET_ROOM_BYTES);
+	set->descriptors = make_pool(p, set, "descriptors", n->descriptors, DESCRIPTOR_ROOM_BYTES);
+	set->clones = make_pool(p, set, "clones", n->clones, 0);
+	if (!set->packets || !set->descriptors || !set->clones)
 		return -ENOMEM;
-	LOG(INFO, "buffers on node %d: %u packets, %u descriptors, %u clones", p->node, packets,
-	    descriptors, clones);
+	LOG(INFO, "buffers on node %d: %u packets, %u descriptors, %u clones", set->node,
+	    n->packets, n->descriptors, n->clones);
 	return 0;
+}
+
+static void free_set(struct node_pools *set)
+{
+	rte_mempool_free(set->clones);
+	rte_mempool_free(set->descriptors);
+	rte_mempool_free(set->packets);
+	*set = (struct node_pools){.packets = NULL};
 }
 
 /* The set of that node, created if necessary. */
@@ -76,36 +92,112 @@ static struct node_pools *set_of(struct pools *p, int node)
 	return &p->set[p->count++];
 }
 
+static void add_parts(struct config_buffers *to, const struct config_buffers *part)
+{
+	to->packets += part->packets;
+	to->descriptors += part->descriptors;
+	to->clones += part->clones;
+}
+
+/* The node's share of the buffers. It has room for its engines, however few an operator finds enough for
+ * them. */
+static struct config_buffers share_of(struct node_pools *set, const struct daemon_config *c,
+				      unsigned engines)
+{
+	const struct config_buffers n = {
+		.packets = (uint64_t)c->packet_buffers * set->engines / engines,
+		.descriptors = (uint64_t)c->descriptor_buffers * set->engines / engines,
+		.clones = (uint64_t)c->clone_buffers * set->engines / engines};
+
+	set->room.packets = RTE_MAX(set->room.packets, n.packets);
+	set->room.descriptors = RTE_MAX(set->room.descriptors, n.descriptors);
+	set->room.clones = RTE_MAX(set->room.clones, n.clones);
+	return n;
+}
+
 int pools_make(struct pools *p, const struct config *c)
 {
 	unsigned engines = 0;
 	int ret = 0;
 
 	for (unsigned i = 0; i < c->hcas; i++) {
-		for (unsigned e = 0; e < c->hca[i].engines; e++, engines++)
-			set_of(p, c->hca[i].engine_node[e])->engines++;
+		for (unsigned e = 0; e < c->hca[i].engines; e++, engines++) {
+			struct node_pools *set = set_of(p, c->hca[i].engine_node[e]);
+			const struct config_buffers part = config_buffers_of(&c->hca[i], e);
+
+			set->engines++;
+			add_parts(&set->room, &part);
+		}
 	}
-	for (unsigned i = 0; i < p->count && !ret; i++)
-		ret = make_set(&p->set[i], &c->daemon, engines);
+	for (unsigned i = 0; i < p->count && !ret; i++) {
+		const struct config_buffers n = share_of(&p->set[i], &c->daemon, engines);
+
+		ret = make_set(p, &p->set[i], &n);
+	}
 	return ret;
 }
 
-const struct node_pools *pools_near(const struct pools *p, int node)
+static bool has_room(const struct node_pools *set, const struct config_buffers *part)
 {
-	for (unsigned i = 0; i < p->count; i++) {
-		if (p->set[i].node == node)
+	return set->packets && set->room.packets >= part->packets &&
+	       set->room.descriptors >= part->descriptors && set->room.clones >= part->clones;
+}
+
+static struct node_pools *find_room(struct pools *p, int node, const struct config_buffers *part)
+{
+	for (unsigned i = 0; i < p->count; i++)
+		if (p->set[i].node == node && has_room(&p->set[i], part))
 			return &p->set[i];
-	}
-	return &p->set[0];
+	return NULL;
+}
+
+static struct node_pools *make_room(struct pools *p, int node, const struct config_buffers *part)
+{
+	struct node_pools *set = p->set;
+
+	while (set < p->set + p->count && set->packets)
+		set++;
+	if (set == p->set + POOL_SETS_MAX)
+		return NULL;
+	p->count = RTE_MAX(p->count, (unsigned)(set - p->set) + 1);
+	*set = (struct node_pools){.node = node, .engines = 1, .extra = true, .room = *part};
+	if (make_set(p, set, part) == 0)
+		return set;
+	free_set(set);
+	return NULL;
+}
+
+struct node_pools *pools_take(struct pools *p, int node, const struct config_buffers *part)
+{
+	struct node_pools *set = find_room(p, node, part);
+
+	if (!set)
+		set = make_room(p, node, part);
+	if (!set)
+		return NULL;
+	set->room.packets -= part->packets;
+	set->room.descriptors -= part->descriptors;
+	set->room.clones -= part->clones;
+	return set;
+}
+
+/* Has it been given all that it has room for, and does nothing hold one of its buffers? */
+static bool is_idle(const struct node_pools *set)
+{
+	return set->room.packets == set->packets->size && rte_mempool_full(set->packets) &&
+	       rte_mempool_full(set->descriptors) && rte_mempool_full(set->clones);
+}
+
+void pools_give(struct pools *p, struct node_pools *set, const struct config_buffers *part)
+{
+	add_parts(&set->room, part);
+	for (unsigned i = 0; i < p->count; i++)
+		if (p->set[i].extra && is_idle(&p->set[i]))
+			free_set(&p->set[i]);
 }
 
 void pools_free(struct pools *p)
 {
-	for (; p->count; p->count--) {
-		const struct node_pools *set = &p->set[p->count - 1];
-
-		rte_mempool_free(set->clones);
-		rte_mempool_free(set->descriptors);
-		rte_mempool_free(set->packets);
-	}
+	for (; p->count; p->count--)
+		free_set(&p->set[p->count - 1]);
 }

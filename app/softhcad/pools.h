@@ -8,22 +8,31 @@
 /* Buffers of the engines on one node. */
 struct node_pools {
 	int node;
-	unsigned engines;
-	bool first; /* its pools have plain names */
-	struct rte_mempool *packets, *descriptors, *clones;
+	unsigned engines;				    /* for which it was made */
+	bool first;					    /* its pools have plain names */
+	bool extra;					    /* made for engines that came later */
+	struct rte_mempool *packets, *descriptors, *clones; /* all NULL: there is no such set */
+	struct config_buffers room;			    /* that no engine has taken */
 };
 
+enum { POOL_SETS_MAX = LCORES_MAX + HCA_MAX * ENGINES_MAX };
+
 struct pools {
-	struct node_pools set[LCORES_MAX];
-	unsigned count;
+	struct node_pools set[POOL_SETS_MAX];
+	unsigned count; /* places in use; there may be gaps */
 };
 
 /* Creates the buffers, near the engines as placed by placement_cpus(). 0; -ENOMEM, logged, after
  * which pools_free() must still be called. */
 int pools_make(struct pools *p, const struct config *c);
 
-/* The set of that node; the first one if it has none. */
-const struct node_pools *pools_near(const struct pools *p, int node);
+/* Reserves an engine's part of a set, of that node if there is one with so much room; else of a new set. NULL: no memory,
+ * which is logged. */
+struct node_pools *pools_take(struct pools *p, int node, const struct config_buffers *part);
+
+/* Its end. A set that was made for it, and that nobody uses any more, is freed if all its buffers have come
+ * back. */
+void pools_give(struct pools *p, struct node_pools *set, const struct config_buffers *part);
 
 void pools_free(struct pools *p);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * See removal.h. The connection manager goes first, as it sends through the HCA; then the clients; then
- * the HCA itself. Its section and its index stay, marked: others know HCAs by them.
+ * the HCA itself. Its section and its index stay, marked, until another HCA takes them.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "addition.h"
 #include "base/log.h"
 #include "cm-thread/cm_thread.h"
 #include "control/control.h"
@@ -58,6 +59,10 @@ int removal_ask(void *ctx, const struct control_changer *who, const char *hca, b
 	snprintf(text, bytes, "%s: removed", hca);
 	if (again)
 		return 0;
+	if (addition_pending(d)) {
+		snprintf(text, bytes, "another HCA is being added: try again");
+		return -EBUSY;
+	}
 	ret = config_remove_hca(&d->written, hca);
 	if (ret) {
 		snprintf(text, bytes,

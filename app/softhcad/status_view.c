@@ -145,6 +145,8 @@ static json_t *memory_of(const struct daemon *it)
 	for (unsigned i = 0; buffers && i < it->pools.count; i++) {
 		const struct node_pools *set = &it->pools.set[i];
 
+		if (!set->packets)
+			continue;
 		put_pool(buffers, set->node, set->packets);
 		put_pool(buffers, set->node, set->descriptors);
 		put_pool(buffers, set->node, set->clones);

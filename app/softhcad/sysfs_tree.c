@@ -240,6 +240,21 @@ static int show_all(const char *path, struct device *devices, unsigned count)
 	return ret;
 }
 
+void sysfs_tree_add_device(const char *socket_path, struct device *v, unsigned int index)
+{
+	char path[PATH_BYTES];
+	mode_t mask = umask(022);
+	int root = open_own(socket_path, path);
+	int ret = root < 0 ? -ENOENT : show_device(root, v, index);
+
+	umask(mask);
+	if (root >= 0)
+		close(root);
+	if (ret)
+		LOG(WARNING, "cannot create files for programs that read /sys: %s: %s", path,
+		    strerror(-ret));
+}
+
 void sysfs_tree_make(const char *socket_path, struct device *devices, unsigned count)
 {
 	char path[PATH_BYTES];

@@ -11,6 +11,8 @@ struct device;
 
 /* Creates the tree, and removes what a former daemon left. Failures are logged but not fatal. */
 void sysfs_tree_make(const char *socket_path, struct device *devices, unsigned count);
+/* Adds one device to it. The same. */
+void sysfs_tree_add_device(const char *socket_path, struct device *v, unsigned int index);
 /* Removes what shows one device, of that name and index. */
 void sysfs_tree_remove_device(const char *socket_path, const char *device, unsigned int index);
 /* Removes it. */

@@ -120,14 +120,17 @@ check 'no packet goes with an HCA' eval 'wait_for 5 have_come_back || { echo "$(
 check 'its daemon ends cleanly' stop "$full"
 
 kill -HUP "$daemon"
-check 'a file that still has it needs a restart' says 'reload: hca right was added: needs a restart'
+check 'a file that still has it brings it back' says 'hca right: added'
+check 'with its link' eval 'tool status && grep -q "left.* up " "$SCRATCH/tool.log"'
 {
 	echo '[daemon]'
 	other_config
 } >"$SCRATCH/ring.conf"
 kill -HUP "$daemon"
-check 'an HCA that the file no longer has is removed' says 'reload: hca left was removed, applied'
+check 'HCAs that the file no longer has are removed' says 'reload: hca left was removed, applied'
 check 'at once' says 'hca left: removed'
+right_twice() { [ "$(grep -c 'hca right: removed' "$SCRATCH/ring.log")" = 2 ]; }
+check 'each of them' wait_for 10 right_twice
 why='other is the last HCA' check 'one has to stay' refused tool remove other
 check 'it serves' "$PERF" write_bw --verify -n 200 -s 20000 --socket "$SCRATCH/ring.sock" --pair other,other
 check 'the daemon ends cleanly' stop "$daemon"

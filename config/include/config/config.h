@@ -129,6 +129,12 @@ int config_check(struct config *c, const char *origin, struct config_error *erro
  * last one. */
 int config_remove_hca(struct config *c, const char *name);
 
+/* Buffers that an engine takes of the daemon's pools. */
+struct config_buffers {
+	uint32_t packets, descriptors, clones;
+};
+struct config_buffers config_buffers_of(const struct hca_section *h, unsigned engine);
+
 /* What distinguishes two configurations: a setting; or an HCA, whose key is then NULL. */
 struct config_change {
 	const char *section, *key;
@@ -138,14 +144,34 @@ struct config_change {
 typedef void config_change_fn(void *ctx, const struct config_change *change);
 
 /*
- * Calls fn (NULL: none) for everything in which *asked differs from *now, and copies to *now what a
- * running daemon can apply. HCAs that *asked lacks are marked as removed, unless none would be left or
- * *asked has others that *now lacks. Both unchecked, or both checked. Returns the number of differences.
+ * Adds an HCA to the configuration of a running daemon: `lines` are "KEY=VALUE" each, as in its section. One
+ * that was removed, of the same name if there is, gives it its place. The HCA at the other end of its ring need not exist:
+ * it then gets a place, too, as if it had been removed. Not checked yet. 0; -EINVAL with *error, which says
+ * only what is wrong.
  */
-unsigned config_merge(struct config *now, const struct config *asked, config_change_fn *fn,
-		      void *ctx);
+int config_add(struct config *c, const char *name, const char *lines, struct config_error *error);
 
-/* Copies to a running configuration what a daemon can apply of one with the same HCAs, and what
+/* Can a running daemon open the port of such an HCA? */
+bool config_may_add(const struct hca_section *h);
+
+/* Would an HCA of that name open files that its section names? */
+bool config_names_files(const struct config *c, const char *name);
+
+/*
+ * Calls fn (NULL: none) for everything in which *asked differs from *now, and copies to *now what a
+ * running daemon can apply. HCAs that *now lacks are added if they may be, which they may not if `add` is
+ * false. HCAs that *asked lacks are marked as removed, unless none would be left or *asked has others that
+ * could not be added. Both unchecked, or both checked. Returns the number of differences.
+ */
+unsigned config_merge(struct config *now, const struct config *asked, bool add,
+		      config_change_fn *fn, void *ctx);
+
+/* Do HCAs that *checked adds fit with those of *running, which stay as they are: both ends of a ring have to agree on what
+ * they leave out of packets. Both checked. 0; -EINVAL with *error. */
+int config_fits(const struct config *running, const struct config *checked,
+		struct config_error *error);
+
+/* Copies to a running configuration what a daemon can apply of one that came of it by config_merge(), and what
  * config_check() derived from that. */
 void config_adopt(struct config *running, const struct config *checked);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values as text, and what distinguishes two configurations. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,8 +109,8 @@ TEST(merge__tells_each_difference_and_applies_what_can_be)
 
 		configure(&now, rows[i].now);
 		configure(&asked, rows[i].asked);
-		config_merge(&now, &asked, note, seen);
-		config_merge(&now, &asked, note, left);
+		config_merge(&now, &asked, false, note, seen);
+		config_merge(&now, &asked, false, note, left);
 		assert_string_equal(seen, rows[i].seen);
 		assert_string_equal(left, rows[i].left);
 	}
@@ -123,7 +124,7 @@ TEST(merge__tells_which_hcas_were_added_and_removed)
 	config_defaults(&now);
 	config_defaults(&asked);
 	strcpy(asked.hca[0].name, "new"); /* renamed: it stays until the restart */
-	assert_int_equal(config_merge(&now, &asked, note, seen), 2);
+	assert_int_equal(config_merge(&now, &asked, false, note, seen), 2);
 	assert_string_equal(seen, "new added restart;hca0 removed restart;");
 	assert_int_equal(now.hcas, 2);
 	assert_string_equal(now.hca[0].name, "hca0");
@@ -131,10 +132,10 @@ TEST(merge__tells_which_hcas_were_added_and_removed)
 	asked.hca[0] = asked.hca[1];
 	asked.hcas = 1;
 	seen[0] = '\0';
-	assert_int_equal(config_merge(&now, &asked, note, seen), 1);
+	assert_int_equal(config_merge(&now, &asked, false, note, seen), 1);
 	assert_string_equal(seen, "hca0 removed;");
 	assert_true(now.hca[0].removed);
-	assert_int_equal(config_merge(&now, &asked, note, seen), 0); /* it has been */
+	assert_int_equal(config_merge(&now, &asked, false, note, seen), 0); /* it has been */
 }
 
 /* One that has been removed keeps its place and, for its peer, its settings; but has none for people, and
@@ -158,13 +159,130 @@ TEST(remove__all_but_one)
 	assert_int_equal(config_assign(&c, "hca1.address=192.168.77.1/24", &error), 0);
 	checked = c;
 	assert_int_equal(config_check(&checked, "test", &error), 0);
-	assert_int_equal(config_merge(&c, &again, note, seen), 2);
+	assert_int_equal(config_merge(&c, &again, false, note, seen), 2);
 	assert_string_equal(
 		seen,
 		"hca1.address 192.168.77.1/24>192.168.77.2/24, fd77::2/64;hca0 added restart;");
 	config_remove_hca(&again, "hca1");
-	assert_int_equal(config_merge(&c, &again, NULL, NULL), 2);
+	assert_int_equal(config_merge(&c, &again, false, NULL, NULL), 2);
 	assert_false(c.hca[1].removed);
+}
+
+/* One that a running daemon can open is added; then what the file no longer has may go, in exchange for it. */
+TEST(merge__adds_hcas)
+{
+	static struct config now, asked, running, checked;
+	struct config_error error;
+	char seen[SEEN_BYTES] = "";
+
+	config_defaults(&now);
+	config_defaults(&asked);
+	running = now;
+	assert_int_equal(config_check(&running, "test", &error), 0);
+	config_remove_hca(&asked, "hca1");
+	assert_int_equal(config_add(&asked, "lo", "peer=lo\naddress=10.0.0.1/8", &error), 0);
+	assert_int_equal(config_merge(&now, &asked, true, note, seen), 2);
+	assert_string_equal(seen, "lo added;hca1 removed;");
+	checked = now;
+	assert_int_equal(config_check(&checked, "test", &error), 0);
+	config_adopt(&running, &checked);
+	assert_int_equal(running.hcas, 3);
+	assert_true(running.hca[1].removed);
+	assert_string_equal(running.hca[2].name, "lo");
+	assert_false(running.hca[2].removed);
+	assert_int_equal(running.hca[2].port.queues, 1); /* what was derived, too */
+	assert_int_equal(config_merge(&now, &asked, true, NULL, NULL), 0);
+	/* and back again, in its place */
+	config_defaults(&asked);
+	seen[0] = '\0';
+	assert_int_equal(config_merge(&now, &asked, true, note, seen), 2);
+	assert_string_equal(seen, "hca1 added;lo removed;");
+	assert_string_equal(now.hca[1].name, "hca1");
+	assert_false(now.hca[1].removed);
+	strcpy(asked.hca[1].name, "pci");
+	asked.hca[1].port.type = PORT_PCI;
+	seen[0] = '\0';
+	assert_int_equal(config_merge(&now, &asked, true, note, seen), 2);
+	assert_string_equal(seen, "pci added restart;hca1 removed restart;");
+}
+
+TEST(add__or_why_not)
+{
+	static const struct {
+		const char *name, *lines, *why; /* NULL: it is added */
+	} rows[] = {
+		{"lo", "peer=lo\naddress=10.0.0.1/8\n", NULL},
+		{"lo", "port=memif\ndevice=/run/a b\naddress=10.0.0.1/8, fd00::1/64", NULL},
+		{"one", "peer=other\naddress=10.0.0.1/8", NULL},
+		{"hca0", "", "HCA 'hca0' exists already"},
+		{"daemon", "", "'daemon' cannot name an HCA"},
+		{"no-name", "", "'no-name' cannot name an HCA"},
+		{"lo", "peer", "'peer' is not of the form KEY=VALUE"},
+		{"lo", "pear=lo", "there is no setting 'pear' in [hca]"},
+		{"lo", "loss=2", "loss: 2 is out of range 0..1"},
+		{"lo", "port=af_packet\ndevice=eth0\naddress=10.0.0.1/8", "ring and memif only"},
+		{"lo", "address=10.0.0.1/8", "a ring port needs a peer"},
+		{"lo", "peer=lo", "has no address"},
+		{"lo", "peer=lo\naddress=192.168.77.2/24", "an address is listed twice"},
+		{"lo", "peer=hca0\naddress=10.0.0.1/8", "the peer of its peer 'hca0' is 'hca1'"},
+		{"lo", "peer=lo\naddress=10.0.0.1/8\nengines=8\nqueues=2", "fewer queues"},
+	};
+	struct config_error error;
+	static struct config c;
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int ret;
+
+		config_defaults(&c);
+		ret = config_add(&c, rows[i].name, rows[i].lines, &error);
+		if (!ret)
+			ret = config_check(&c, "test", &error);
+		assert_int_equal(ret, rows[i].why ? -EINVAL : 0);
+		if (ret && !strstr(error.text, rows[i].why))
+			fail_msg("%s: %s", rows[i].lines, error.text);
+	}
+}
+
+/* A place for each that is there, waits or is waited for; whoever is gone for good gives up its own. */
+TEST(add__as_many_as_there_are_places)
+{
+	struct config_error error;
+	static struct config c;
+
+	config_defaults(&c);
+	assert_int_equal(config_add(&c, "a", "address=10.0.0.1/8\npeer=b", &error), 0);
+	assert_int_equal(c.hcas, HCA_MAX);
+	assert_int_equal(config_add(&c, "c", "address=10.0.0.3/8\npeer=c", &error), -EINVAL);
+	assert_string_equal(error.text, "more than 4 HCAs");
+	config_remove_hca(&c, "hca1"); /* hca0 waits for it */
+	assert_int_equal(config_add(&c, "c", "address=10.0.0.3/8\npeer=c", &error), -EINVAL);
+	assert_int_equal(config_add(&c, "b", "address=10.0.0.2/8\npeer=a", &error), 0);
+	assert_int_equal(config_check(&c, "test", &error), 0);
+	config_remove_hca(&c, "a");
+	config_remove_hca(&c, "b");
+	assert_int_equal(config_add(&c, "c", "address=10.0.0.3/8\npeer=d", &error), 0);
+	assert_int_equal(config_add(&c, "hca1", "address=10.0.0.9/8\npeer=hca0", &error), 0);
+	assert_int_equal(config_check(&c, "test", &error), 0);
+	assert_int_equal(c.hcas, HCA_MAX);
+}
+
+/* What a ring's ends leave out of packets was agreed on when the first of them began. */
+TEST(fits__not_with_another_icrc)
+{
+	static struct config running, checked;
+	struct config_error error;
+
+	config_defaults(&running);
+	assert_int_equal(config_check(&running, "test", &error), 0);
+	config_remove_hca(&running, "hca1");
+	checked = running;
+	assert_int_equal(config_add(&checked, "hca1", "address=10.0.0.1/8\npeer=hca0", &error), 0);
+	assert_int_equal(config_check(&checked, "test", &error), 0);
+	assert_int_equal(config_fits(&running, &checked, &error), 0);
+	assert_int_equal(config_set(&checked, "hca1.icrc=always", &error), 0);
+	assert_int_equal(config_check(&checked, "test", &error), 0);
+	assert_int_equal(config_fits(&running, &checked, &error), -EINVAL);
+	assert_non_null(strstr(error.text, "the ring of hca0"));
 }
 
 /* What follows from a change reaches the running configuration with it: an impaired port's packets

@@ -13,6 +13,7 @@
 #include "../made_up_nodes.h"
 #include "device.h"
 #include "node_view.h"
+#include "lcores.h"
 #include "placement.h"
 #include "pools.h"
 
@@ -20,8 +21,8 @@ static char sysfs[64];
 static const char device[] = "0000:03:00.0";
 
 /* DPDK creates no pool on a node that this machine lacks: the test records the requests. */
-static struct rte_mempool *made[8];
-static int made_on[8];
+static struct rte_mempool *made[16];
+static int made_on[16];
 static unsigned made_count;
 
 WRAP(struct rte_mempool *, rte_pktmbuf_pool_create, const char *name, unsigned n, unsigned cache,
@@ -160,8 +161,11 @@ TEST(buffers__lie_on_the_nodes_of_the_engines)
 {
 	static struct config c;
 	static struct pools pools;
+	const struct config_buffers none = {0};
+	struct config_buffers part;
 	struct config_cpus cpus;
-	const struct node_pools *near, *far;
+	struct node_pools *near, *far, *more;
+	struct rte_mbuf *held;
 
 	one_hca(&c, 3, false);
 	lcores(&c, 0, 1);
@@ -171,9 +175,8 @@ TEST(buffers__lie_on_the_nodes_of_the_engines)
 	assert_int_equal(placement_cpus(&c, sysfs, &cpus), 0);
 	assert_int_equal(pools_make(&pools, &c), 0);
 	assert_int_equal(pools.count, 2);
-	near = pools_near(&pools, 0);
-	far = pools_near(&pools, 3);
-	assert_ptr_equal(pools_near(&pools, 1), near); /* none is there: the first one's */
+	near = pools_take(&pools, 0, &none);
+	far = pools_take(&pools, 3, &none);
 	assert_int_equal(node_of(near->packets), 0);
 	assert_int_equal(near->packets->size, 2000);
 	assert_string_equal(near->packets->name, "packets");
@@ -184,8 +187,42 @@ TEST(buffers__lie_on_the_nodes_of_the_engines)
 	assert_int_equal(far->clones->size, 500);
 	assert_string_equal(far->packets->name, "packets_3");
 	assert_int_equal(made_up.preferred, NODE_ANY);
+	/* Whoever finds no room brings its own, which stays for as long as somebody uses it. */
+	part = far->room;
+	assert_ptr_equal(pools_take(&pools, 3, &part), far);
+	part.clones = 100;
+	more = pools_take(&pools, 3, &part);
+	assert_string_equal(more->packets->name, "packets_more2");
+	assert_int_equal(more->clones->size, 100);
+	assert_int_equal(node_of(more->clones), 3);
+	pools_give(&pools, more, &part);
+	assert_null(more->packets);
+	assert_null(rte_mempool_lookup("packets_more2"));
+	assert_ptr_equal(pools_take(&pools, 3, &part), more);
+	held = rte_pktmbuf_alloc(more->packets);
+	pools_give(&pools, more, &part);
+	assert_non_null(more->packets);
+	rte_pktmbuf_free(held);
+	assert_ptr_equal(pools_take(&pools, 3, &part), more);
 	pools_free(&pools);
 	assert_null(rte_mempool_lookup("packets_3"));
+}
+
+/* An HCA that comes later finds its place among the lcores that there are, the emptiest one. */
+TEST(join__among_the_lcores)
+{
+	static struct lcore_loop loops[2] = {{.cpu = 7, .bell_count = 1}, {.cpu = 3}};
+	struct lcores l = {.loops = loops, .count = 2};
+	static struct config c;
+	struct config_error error;
+
+	one_hca(&c, 1, false);
+	assert_int_equal(placement_join(&l, &c.hca[0], sysfs, &error), 0);
+	assert_int_equal(c.hca[0].cpu[0][STAGE_RESPONDER_EXEC], 3);
+	assert_int_equal(c.hca[0].engine_node[0], node_of_cpu(3));
+	c.hca[0].cpu[0][STAGE_RESPONDER_EXEC] = 5;
+	assert_int_equal(placement_join(&l, &c.hca[0], sysfs, &error), -EINVAL);
+	assert_non_null(strstr(error.text, "no lcore on CPU 5"));
 }
 
 static void assert_numbers(const json_t *array, const int expected[2])

@@ -62,6 +62,7 @@ static void ask_what_is_forbidden(void)
 	REFUSED(init_module, NULL, 0, "");
 	REFUSED(open_by_handle_at, 0, NULL, 0);
 	REFUSED(renameat2, AT_FDCWD, "/tmp/a", AT_FDCWD, "/tmp/b", 0);
+	REFUSED(mkdirat, AT_FDCWD, "/tmp/a", 0755);
 	REFUSED(symlinkat, "/tmp/a", AT_FDCWD, "/tmp/b");
 	REFUSED(fchmodat, AT_FDCWD, "/", 0755);
 	REFUSED(fchownat, AT_FDCWD, "/", 0, 0, 0);

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * See addition.h. The order is that of the start: port, tables and pipeline; its stages into the loops of the
+ * lcores; then programs may open it, and the connection manager is one of them.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "addition.h"
+#include "base/log.h"
+#include "change.h"
+#include "cm-thread/cm_thread.h"
+#include "cm_start.h"
+#include "control/control.h"
+#include "daemon.h"
+#include "device_ops.h"
+#include "eal.h"
+#include "placement.h"
+#include "removal.h"
+#include "sysfs_tree.h"
+
+static bool any_leaves(const struct daemon *d)
+{
+	FOR_EACH_DEVICE (i, d)
+		if (d->devices[i].leaves)
+			return true;
+	return false;
+}
+
+/* The first section from i on whose HCA is yet to be created, or the end. */
+static unsigned missing_from(const struct daemon *d, unsigned i)
+{
+	while (i < d->config.hcas && (d->config.hca[i].removed || d->devices[i].section))
+		i++;
+	return i;
+}
+
+bool addition_pending(const struct daemon *d)
+{
+	FOR_EACH_DEVICE (i, d)
+		if (d->devices[i].arrives)
+			return true;
+	return missing_from(d, 0) < d->config.hcas;
+}
+
+/* Into the loops, and to the lcores that it meets. */
+static int join_lcores(struct daemon *d, struct device *v)
+{
+	int ret;
+
+	lcores_pause(&d->lcores);
+	ret = placement_place(&d->lcores, v);
+	for (unsigned i = 0; ret && i < d->lcores.count; i++)
+		lcore_loop_remove(&d->lcores.loops[i], v->hca);
+	placement_connect(&d->lcores, d->devices, d->device_count);
+	lcores_resume(&d->lcores);
+	return ret;
+}
+
+static int open_to_programs(struct daemon *d, unsigned i)
+{
+	struct device *v = &d->devices[i];
+	struct control_device described;
+	int ret;
+
+	device_settle(v);
+	device_describe(v, &described);
+	ret = control_add_device(d->control, i, &described);
+	if (ret)
+		return ret;
+	if (d->shown)
+		sysfs_tree_add_device(d->config.daemon.socket, v, i);
+	v->arrives = true;
+	ret = cm_add(d, i);
+	if (ret) /* it has to leave as it came */
+		LOG(ERR, "hca %s: connection manager: %s", v->section->name, strerror(-ret));
+	return 0;
+}
+
+static void explain(const struct daemon *d, const struct hca_section *h, int error,
+		    struct config_error *why)
+{
+	int used = snprintf(why->text, sizeof(why->text), "hca %s: %s", h->name, strerror(-error));
+
+	if (error == -ENOMEM)
+		eal_explain_memory(h, d->memory_mib, why->text + used, sizeof(why->text) - used);
+	else
+		snprintf(why->text + used, sizeof(why->text) - used,
+			 ": the daemon's log says more");
+}
+
+/* 0; -errno with *why. */
+static int create(struct daemon *d, unsigned i, struct config_error *why)
+{
+	struct hca_section *h = &d->config.hca[i];
+	struct device *v = &d->devices[i];
+	int ret = placement_join(&d->lcores, h, "/sys", why);
+
+	if (ret)
+		return ret;
+	ret = device_create(v, h, &d->pools, &d->lcores);
+	if (ret) {
+		explain(d, h, ret, why);
+		return ret;
+	}
+	d->device_count = RTE_MAX(d->device_count, i + 1);
+	ret = join_lcores(d, v);
+	if (!ret)
+		ret = open_to_programs(d, i);
+	if (!ret)
+		return 0;
+	device_remove(v, d->devices, d->device_count);
+	explain(d, h, ret, why);
+	return ret;
+}
+
+/* Its section and its place are free again. */
+static void forget(struct daemon *d, unsigned i)
+{
+	config_remove_hca(&d->written, d->config.hca[i].name);
+	config_remove_hca(&d->config, d->config.hca[i].name);
+}
+
+static void fail(struct daemon *d, unsigned i, int error, const struct config_error *why)
+{
+	LOG(ERR, "not added: %s", why->text);
+	d->not_added.error = error;
+	d->not_added.why = *why;
+	memcpy(d->not_added.hca, d->config.hca[i].name, sizeof(d->not_added.hca));
+	forget(d, i);
+}
+
+static void create_missing(struct daemon *d)
+{
+	struct config_error why;
+
+	for (unsigned i = missing_from(d, 0); i < d->config.hcas; i = missing_from(d, i + 1)) {
+		int ret = create(d, i, &why);
+
+		if (ret)
+			fail(d, i, ret, &why);
+	}
+}
+
+static void complete(struct daemon *d, unsigned i)
+{
+	struct device *v = &d->devices[i];
+	int ret = cm_thread_added(d->cm, i);
+	struct config_error why;
+
+	if (ret == -EAGAIN)
+		return;
+	v->arrives = false;
+	if (!ret) {
+		LOG(NOTICE, "hca %s: added", v->section->name);
+		return;
+	}
+	snprintf(why.text, sizeof(why.text),
+		 "hca %s: the connection manager cannot open it: the daemon's log says more",
+		 v->section->name);
+	fail(d, i, ret, &why);
+	removal_begin(d);
+}
+
+void addition_turn(struct daemon *d)
+{
+	FOR_EACH_DEVICE (i, d)
+		if (d->devices[i].arrives)
+			complete(d, i);
+	if (!any_leaves(d))
+		create_missing(d);
+}
+
+static bool is_there(const struct daemon *d, const char *hca)
+{
+	FOR_EACH_DEVICE (i, d)
+		if (strcmp(d->devices[i].section->name, hca) == 0 && !d->devices[i].leaves)
+			return true;
+	return false;
+}
+
+/* What has become of it. */
+static int outcome(const struct daemon *d, const char *hca, char *text, unsigned int bytes)
+{
+	const struct not_added *not = &d->not_added;
+	bool known = strcmp(not ->hca, hca) == 0;
+
+	if (addition_pending(d))
+		return -EAGAIN;
+	if (is_there(d, hca)) {
+		snprintf(text, bytes, "%s: added", hca);
+		return 0;
+	}
+	snprintf(text, bytes, "%s", known ? not ->why.text : "it has been removed again");
+	return known ? not ->error : -EIO;
+}
+
+/* It is created in the control thread's turn: that takes more time than a user has in one. */
+int addition_ask(void *ctx, const struct control_changer *who, const char *hca,
+		 const char *settings, bool again, char *text, unsigned int bytes)
+{
+	struct daemon *d = ctx;
+	struct config_error why;
+	int ret;
+
+	if (again)
+		return outcome(d, hca, text, bytes);
+	if (any_leaves(d) || addition_pending(d)) {
+		snprintf(text, bytes, "another HCA is being %s: try again",
+			 any_leaves(d) ? "removed" : "added");
+		return -EBUSY;
+	}
+	d->not_added.hca[0] = '\0';
+	ret = change_add(d, who, hca, settings, &why);
+	if (!ret)
+		return -EAGAIN;
+	snprintf(text, bytes, "%s", why.text);
+	return ret;
+}

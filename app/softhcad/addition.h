@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ADDITION_H
+#define ADDITION_H
+/*
+ * Adds HCAs to a running daemon, with ports that it can open by then (config_may_add()). The others go on, after a
+ * pause of some milliseconds. Nothing is added while an HCA is being removed, and nothing removed or read again while one
+ * is being added. Control thread, under the daemon's lock.
+ */
+#include <stdbool.h>
+
+struct daemon;
+struct control_changer;
+
+/* Creates those of the configuration that are not there yet, and completes what has been begun, as far as the
+ * connection manager has opened them. What fails is logged, and is in the configuration no more. */
+void addition_turn(struct daemon *d);
+
+/* Is there anything for it to do? */
+bool addition_pending(const struct daemon *d);
+
+/* Adds an HCA, as control_settings_ops.add; ctx: struct daemon. -EAGAIN; -EINVAL: its settings are wrong; -EBUSY: another one
+ * is being removed; -ENOMEM; another -errno. */
+int addition_ask(void *ctx, const struct control_changer *who, const char *hca,
+		 const char *settings, bool again, char *text, unsigned int bytes);
+
+#endif
