@@ -176,12 +176,13 @@ static bool well_formed(const struct control_header *h, ssize_t n, enum control_
 }
 
 /* The number of bytes of the answer, which is in `room`; -errno as ask(). *got: the descriptor that came
- * with it, or -1. */
+ * with it, or -1. Leaves errno: what a program cleans up after an error does not hide that error. */
 static int exchange(int fd, enum control_type type, const void *body, uint32_t bytes, void *answer,
 		    size_t room, int passed, int *got, struct look *look)
 {
 	const struct control_header request = {.type = type, .length = bytes};
 	struct control_header header = {.type = CONTROL_TYPE_NONE};
+	const int error = errno;
 	ssize_t n = -1;
 
 	*got = -1;
@@ -193,6 +194,7 @@ static int exchange(int fd, enum control_type type, const void *body, uint32_t b
 		if (n < 0 && errno == EAGAIN)
 			return -ETIMEDOUT;
 	}
+	errno = error;
 	look_end(look, now_ns());
 	if (!well_formed(&header, n, type))
 		return -ENOTCONN;
