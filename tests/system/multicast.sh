@@ -79,6 +79,28 @@ for group in 239.129.2.3 ff0e::1:2:3; do
 		-- a on "$HOST_A" hca0
 done
 
+# reports FILTER FIELD...: the fields of the frames that pass, each once.
+reports() {
+	local filter=$1 field fields=()
+	shift
+	for field in "$@"; do fields+=(-e "$field"); done
+	tshark -r "$SCRATCH/captures/wire.pcapng" -Y "$filter" -T fields "${fields[@]}" 2>/dev/null |
+		sort -u
+}
+# Of one group each; which it is is left out.
+v4_reports() {
+	reports "igmp.maddr == $1 && igmp.num_grp_recs == 1 && igmp.type == 0x22" eth.dst ip.dst \
+		ip.hdr_len ip.dsfield ip.ttl ip.flags ip.opt.type ip.opt.len ip.opt.ra ip.len \
+		igmp.type igmp.checksum.status igmp.record_type igmp.aux_data_len igmp.num_src
+}
+v6_reports() {
+	reports "icmpv6.mldr.mar.multicast_address == $1 && icmpv6.mldr.nb_mcast_records == 1" \
+		eth.dst ipv6.dst ipv6.hlim ipv6.tclass ipv6.flow ipv6.nxt ipv6.plen \
+		ipv6.hopopts.nxt ipv6.opt.type ipv6.opt.length ipv6.opt.router_alert icmpv6.type \
+		icmpv6.checksum.status icmpv6.mldr.mar.record_type icmpv6.mldr.mar.aux_data_len \
+		icmpv6.mldr.mar.nb_sources
+}
+
 # Somebody who stays, while the kernel of the other host joins, asks, and leaves.
 receiver stays4 b on "$HOST_B" hca0 239.129.2.3 receive 1 1
 stays4=$started
@@ -103,7 +125,11 @@ query "$HOST_A" ::
 query "$HOST_B" 239.129.9.9 # for the kernel
 query "$HOST_B" ff0e::9:9
 wait_for 10 two_more "$before" # answers
-sleep 0.5
+# Field 13 or 14 is the record's type: 2 is an answer.
+kernel_answered() {
+	v4_reports 239.129.9.9 | cut -f 13 | grep -qx 2 && v6_reports ff0e::9:9 | cut -f 14 | grep -qx 2
+}
+wait_for 10 kernel_answered
 exec 3>&-
 before=$(reports_sent)
 kill "$stays4" "$stays6"
@@ -112,27 +138,6 @@ sleep 1.5
 
 wire_ends
 
-# reports FILTER FIELD...: the fields of the frames that pass, each once.
-reports() {
-	local filter=$1 field fields=()
-	shift
-	for field in "$@"; do fields+=(-e "$field"); done
-	tshark -r "$SCRATCH/captures/wire.pcapng" -Y "$filter" -T fields "${fields[@]}" 2>/dev/null |
-		sort -u
-}
-# Of one group each; which it is is left out.
-v4_reports() {
-	reports "igmp.maddr == $1 && igmp.num_grp_recs == 1 && igmp.type == 0x22" eth.dst ip.dst \
-		ip.hdr_len ip.dsfield ip.ttl ip.flags ip.opt.type ip.opt.len ip.opt.ra ip.len \
-		igmp.type igmp.checksum.status igmp.record_type igmp.aux_data_len igmp.num_src
-}
-v6_reports() {
-	reports "icmpv6.mldr.mar.multicast_address == $1 && icmpv6.mldr.nb_mcast_records == 1" \
-		eth.dst ipv6.dst ipv6.hlim ipv6.tclass ipv6.flow ipv6.nxt ipv6.plen \
-		ipv6.hopopts.nxt ipv6.opt.type ipv6.opt.length ipv6.opt.router_alert icmpv6.type \
-		icmpv6.checksum.status icmpv6.mldr.mar.record_type icmpv6.mldr.mar.aux_data_len \
-		icmpv6.mldr.mar.nb_sources
-}
 # as_kernel WHAT OURS THEIRS: joins, answers and leaves, three lines, and the same.
 as_kernel() {
 	[ "$(wc -l <"$2")" -eq 3 ] && diff "$2" "$3" && return
