@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copies of every length around those at which the way to copy changes, at the end of readable memory. */
+#include <stdint.h>
+
+#include "test.h"
+#include "../wire/guard.h"
+#include "base/copy_bytes.h"
+
+enum { MARGIN = 64, LONGEST = 2 * COPY_BYTES_CALL_MAX + COPY_BYTES_CALL_MIN + 64, FILL = 0xa5 };
+
+static void check_copy(uint8_t *guard, const uint8_t *bytes, size_t n, size_t offset)
+{
+	static _Alignas(64) uint8_t to[MARGIN + LONGEST + MARGIN];
+	uint8_t *dst = to + MARGIN / 2 + offset;
+
+	memset(to, FILL, sizeof(to));
+	copy_bytes(dst, guard_copy(guard, bytes, n), n);
+	assert_memory_equal(dst, bytes, n);
+	for (unsigned i = 1; i <= MARGIN / 2; i++) {
+		assert_int_equal(dst[-(int)i], FILL);
+		assert_int_equal(dst[n - 1 + i], FILL);
+	}
+}
+
+TEST(copy_bytes__copies_just_those)
+{
+	uint8_t bytes[LONGEST], *guard = guard_new();
+
+	for (unsigned i = 0; i < LONGEST; i++)
+		bytes[i] = (uint8_t)(i * 7 + i / 251);
+	for (size_t n = 0; n <= LONGEST; n++)
+		check_copy(guard, bytes, n, n % (MARGIN / 2));
+	guard_free(guard);
+}
