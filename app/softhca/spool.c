@@ -22,6 +22,7 @@
 enum {
 	BLOCK_BYTES = 1 << 20,
 	BLOCKS_MIN = 2,
+	END_BLOCKS = 1,	   /* more than there should be, for the end of a file */
 	ALIGNMENT = 4096,  /* of memory and file, for writes that bypass the page cache */
 	PATIENCE_MS = 100, /* how long a part of a block waits for the rest */
 };
@@ -54,8 +55,8 @@ struct spool {
 	/* the writing thread's */
 	int fd;
 	bool may_bypass, bypasses;
-	uint64_t block_ns
-		[2]; /* of a block to the page cache, and past it; halved every few blocks that go the other way */
+	/* What a block took to the page cache, and past it; an eighth less for each that goes the other way. */
+	uint64_t block_ns[2];
 	off_t at;	/* of the first block in the file */
 	size_t written; /* bytes of the first block */
 };
@@ -257,23 +258,32 @@ static void *write_files(void *spool)
 
 /* ---- the filling thread ---- */
 
-/* An empty block at the end of the queue, which may become one longer than it should, for the end of a file; NULL, with
- * s->error: there is no room. */
+/* One more block of memory; NULL: there are as many as there may be, or no memory is left. */
+static struct block *allocate_block(struct spool *s)
+{
+	struct block *b = &s->blocks[s->allocated];
+
+	if (s->allocated == s->blocks_max + END_BLOCKS)
+		return NULL;
+	b->bytes = aligned_alloc(ALIGNMENT, BLOCK_BYTES);
+	if (!b->bytes)
+		return NULL;
+	s->allocated++;
+	return b;
+}
+
+/* An empty block at the end of the queue; NULL, with s->error: there is no room. */
 static struct block *add_block(struct spool *s)
 {
 	struct block *b = s->unused;
 
-	if (b) {
+	if (b)
 		s->unused = b->next;
-	} else {
-		b = &s->blocks[s->allocated];
-		b->bytes =
-			s->allocated > s->blocks_max ? NULL : aligned_alloc(ALIGNMENT, BLOCK_BYTES);
-		if (!b->bytes) {
-			s->error = -ENOMEM;
-			return NULL;
-		}
-		s->allocated++;
+	else
+		b = allocate_block(s);
+	if (!b) {
+		s->error = -ENOMEM;
+		return NULL;
 	}
 	*b = (struct block){.bytes = b->bytes};
 	if (s->last)
@@ -375,7 +385,7 @@ struct spool *spool_begin(const char *path, uint64_t bytes)
 	s->fd = -1;
 	s->blocks_max =
 		bytes / BLOCK_BYTES > BLOCKS_MIN ? (unsigned int)(bytes / BLOCK_BYTES) : BLOCKS_MIN;
-	s->blocks = calloc(s->blocks_max + 1, sizeof(*s->blocks));
+	s->blocks = calloc(s->blocks_max + END_BLOCKS, sizeof(*s->blocks));
 	pthread_condattr_init(&clock);
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
 	pthread_cond_init(&s->work, &clock);
