@@ -37,8 +37,8 @@ int ask_connect(const char *socket_path);
 int ask(int fd, enum control_type type, const void *body, uint32_t bytes, void *reply,
 	uint32_t reply_bytes, int passed, int *passed_out);
 
-/* The same for a descriptor that many requests are sent to: it looks for the reply before it sleeps, if *look, which is the
- * descriptor's, says that it pays. */
+/* The same for a descriptor that many requests are sent to: it looks for the reply before it sleeps,
+ * if *look, which is the descriptor's, says that it pays. */
 int ask_looking(int fd, enum control_type type, const void *body, uint32_t bytes, void *reply,
 		uint32_t reply_bytes, int passed, int *passed_out, struct look *look);
 

@@ -7,10 +7,11 @@
  * it, although the sender goes back N: the acknowledgement of what was kept tells it how much it
  * need not send again.
  *
- * ExecutionEngine has one table, with one place for each of a few hundred packets. A queue pair and a PSN name one place in it; consecutive PSNs have consecutive
- * ones. So keeping, finding and taking are O(1) and cost a queue pair no memory. A place that
- * another queue pair occupies goes to whoever's user holds less, then to the queue pair that holds
- * less. The other packet is dropped, as if none were ever kept: its sender sends it again.
+ * ExecutionEngine has one table, with one place for each of a few hundred packets. A queue pair and
+ * a PSN name one place in it; consecutive PSNs have consecutive ones. So keeping, finding and taking
+ * are O(1) and cost a queue pair no memory. A place that another queue pair occupies goes to whoever's
+ * user holds less, then to the queue pair that holds less. The other packet is dropped, as if none
+ * were ever kept: its sender sends it again.
  *
  * Peers may leave holes for ever. So a queue pair holds as many places as are free, at most, the
  * queue pairs of a user three times as many (as in MultiQueue, requester/buffer_shares.h), and
