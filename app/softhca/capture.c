@@ -37,6 +37,8 @@ struct capture {
 	FILE *out;
 	bool ended, daemon_gone;
 	bool emptied;			    /* the ring, when it was looked at last */
+	bool ending;			    /* told to, and ... */
+	uint64_t end[CAPTURE_QUEUES_MAX];   /* ... nothing behind these positions is taken */
 	uint64_t frames, dropped;	    /* in all */
 	uint64_t file_frames, file_dropped; /* of this file; dropped before it began */
 };
@@ -282,13 +284,18 @@ static int put_frame(struct capture *c, const struct capture_record *r)
 
 /* ---- reading ---- */
 
+static bool is_over(const struct capture *c, unsigned queue)
+{
+	return c->ending && c->ring->queue[queue].tail >= c->end[queue];
+}
+
 /* The earliest frame of all queues; *queue: whose. NULL: there is none. */
-static const struct capture_record *earliest(struct capture_head *ring, unsigned *queue)
+static const struct capture_record *earliest(struct capture *c, unsigned *queue)
 {
 	const struct capture_record *first = NULL;
 
-	for (unsigned i = 0; i < ring->queues; i++) {
-		const struct capture_record *r = capture_next(ring, i);
+	for (unsigned i = 0; i < c->ring->queues; i++) {
+		const struct capture_record *r = is_over(c, i) ? NULL : capture_next(c->ring, i);
 
 		if (r && (!first || r->tsc < first->tsc)) {
 			first = r;
@@ -301,10 +308,20 @@ static const struct capture_record *earliest(struct capture_head *ring, unsigned
 /* The earliest frame, if there is room for it where it goes. */
 static const struct capture_record *next_frame(struct capture *c, unsigned *queue)
 {
-	const struct capture_record *r = earliest(c->ring, queue);
+	const struct capture_record *r = earliest(c, queue);
 
 	c->emptied = !r;
 	return c->spool && !spool_has_room(c->spool) ? NULL : r;
+}
+
+/* A file gets what was there when the signal came; lines, which somebody reads, end at once. */
+static void note_end(struct capture *c)
+{
+	c->ending = true;
+	c->ended |= !c->spool;
+	c->dropped = capture_dropped(c->ring);
+	for (unsigned i = 0; i < c->ring->queues; i++)
+		c->end[i] = __atomic_load_n(&c->ring->queue[i].head, __ATOMIC_ACQUIRE);
 }
 
 /* What there is. 0 or -errno of a write. */
@@ -314,11 +331,14 @@ static int drain(struct capture *c)
 	unsigned queue = 0;
 	int error = c->spool ? spool_error(c->spool) : 0;
 
-	while (!error && !c->ended && !told_to_end && (r = next_frame(c, &queue)) != NULL) {
+	if (told_to_end && !c->ending)
+		note_end(c);
+	while (!error && !c->ended && (c->ending || !told_to_end) && (r = next_frame(c, &queue))) {
 		error = put_frame(c, r);
 		capture_pass(c->ring, queue, r);
 	}
-	c->dropped = capture_dropped(c->ring);
+	if (!c->ending)
+		c->dropped = capture_dropped(c->ring);
 	if (!error && (fflush(c->out) || ferror(c->out)))
 		error = errno ? -errno : -EIO;
 	return error;
@@ -345,7 +365,7 @@ static int read_frames(struct capture *c)
 {
 	int error = drain(c);
 
-	while (!error && !c->ended && !(c->daemon_gone && c->emptied) && !told_to_end) {
+	while (!error && !c->ended && !(c->emptied && (c->daemon_gone || c->ending))) {
 		wait_more(c);
 		error = drain(c);
 	}

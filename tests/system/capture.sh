@@ -60,6 +60,16 @@ check 'nothing was lost' test "$(lost whole)" = 0
 check 'it counts what it wrote' test "$(frames whole)" = "$(packets "$SCRATCH/captures/whole.pcapng")"
 frames_right "$SCRATCH/captures"
 
+# What came before the signal is written, though the capture has not looked at it by then.
+capture late left -w "$SCRATCH/late.pcapng"
+kill -STOP "$capture"
+pair ring write_bw -s 65536 -n 24
+kill -INT "$capture"
+kill -CONT "$capture"
+check 'it ends, having stood when it was told to' wait_for 10 not_running "$capture"
+check 'with what came meanwhile' test "$(frames late)" -gt $((24 * 16))
+check 'it counts what it wrote then' test "$(frames late)" = "$(packets "$SCRATCH/late.pcapng")"
+
 # Into a pipe whose reader stands: its frames wait in the capture's own memory, where the ring is too small for them.
 mkfifo "$SCRATCH/pipe"
 into_pipe() { exec "$@" >"$SCRATCH/pipe"; }
