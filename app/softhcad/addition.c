@@ -19,14 +19,6 @@
 #include "removal.h"
 #include "sysfs_tree.h"
 
-static bool any_leaves(const struct daemon *d)
-{
-	FOR_EACH_DEVICE (i, d)
-		if (d->devices[i].leaves)
-			return true;
-	return false;
-}
-
 /* The first section from i on whose HCA is yet to be created, or the end. */
 static unsigned missing_from(const struct daemon *d, unsigned i)
 {
@@ -167,7 +159,7 @@ void addition_turn(struct daemon *d)
 	FOR_EACH_DEVICE (i, d)
 		if (d->devices[i].arrives)
 			complete(d, i);
-	if (!any_leaves(d))
+	if (!removal_pending(d))
 		create_missing(d);
 }
 
@@ -205,9 +197,9 @@ int addition_ask(void *ctx, const struct control_changer *who, const char *hca,
 
 	if (again)
 		return outcome(d, hca, text, bytes);
-	if (any_leaves(d) || addition_pending(d)) {
+	if (removal_pending(d) || addition_pending(d)) {
 		snprintf(text, bytes, "another HCA is being %s: try again",
-			 any_leaves(d) ? "removed" : "added");
+			 removal_pending(d) ? "removed" : "added");
 		return -EBUSY;
 	}
 	d->not_added.hca[0] = '\0';

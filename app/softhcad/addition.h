@@ -3,8 +3,8 @@
 #define ADDITION_H
 /*
  * Adds HCAs to a running daemon, with ports that it can open by then (config_may_add()). The others go on, after a
- * pause of some milliseconds. Nothing is added while an HCA is being removed, and nothing removed or read again while one
- * is being added. Control thread, under the daemon's lock.
+ * pause of some milliseconds. Nothing is added while an HCA is being removed, and nothing removed while one is being
+ * added; the configuration is read again when neither is going on. Control thread, under the daemon's lock.
  */
 #include <stdbool.h>
 

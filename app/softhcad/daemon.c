@@ -246,6 +246,13 @@ static bool has_network(const struct daemon *d)
 	return false;
 }
 
+/* The configuration is read again when the last change is complete: what it takes over replaces the section of
+ * an HCA that leaves. */
+static bool changes(const struct daemon *d)
+{
+	return addition_pending(d) || removal_pending(d);
+}
+
 /* All that the control thread does between two waits. Returns the number of messages from
  * clients. */
 static int take_turn(struct daemon *d)
@@ -272,7 +279,7 @@ void daemon_run(struct daemon *d, const volatile int *stop_requested,
 		__atomic_store_n(&d->turns, d->turns + 1, __ATOMIC_RELAXED);
 		control_wait(d->control, timeout_ms, !lcores_need_this_cpu(&d->lcores));
 		pthread_mutex_lock(&d->lock);
-		if (*reload_requested && !addition_pending(d)) {
+		if (*reload_requested && !changes(d)) {
 			*reload_requested = 0;
 			change_reload(d);
 		}

@@ -21,6 +21,14 @@ void removal_begin(struct daemon *d)
 		d->devices[i].leaves = d->devices[i].section->removed;
 }
 
+bool removal_pending(const struct daemon *d)
+{
+	FOR_EACH_DEVICE (i, d)
+		if (d->devices[i].leaves)
+			return true;
+	return false;
+}
+
 static void complete(struct daemon *d, unsigned i)
 {
 	struct device *v = &d->devices[i];
