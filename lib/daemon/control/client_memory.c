@@ -11,6 +11,7 @@
  *
  * Everything except the handler: control thread.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -47,7 +48,8 @@ static uint32_t ranges_first; /* no free place below */
 static uint64_t faults_total; /* atomic */
 static uint64_t splits;	      /* atomic: the sum of all ranges' */
 static uint32_t ranges_used, ranges_allowed;
-static struct sigaction previous;
+static struct sigaction others; /* what is done about other memory */
+static bool guarded;
 static uintptr_t lowest; /* where the last piece was mapped */
 
 /* The mapping that contains the address. Async-signal-safe. */
@@ -91,17 +93,54 @@ static bool replace(struct range *r, uintptr_t addr)
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != MAP_FAILED;
 }
 
+static int libc_sigaction(int sig, const struct sigaction *new, struct sigaction *old)
+{
+	static __typeof__(&sigaction) next; /* found before any handler needs it */
+
+	if (!next)
+		next = (__typeof__(next))dlsym(RTLD_NEXT, "sigaction");
+	return next(sig, new, old);
+}
+
+/*
+ * Takes the place of libc's for the whole process: whoever wants SIGBUS gets what is not a client's. While EAL maps a
+ * hugepage it wants all, to jump back into the thread that maps: were it to get a client's from an lcore, two threads
+ * would go on on one stack.
+ */
+__attribute__((visibility("default"))) int sigaction(int sig, const struct sigaction *new,
+						     struct sigaction *old)
+{
+	const struct sigaction before = others;
+
+	if (sig != SIGBUS || !guarded)
+		return libc_sigaction(sig, new, old);
+	if (new)
+		others = *new;
+	if (old)
+		*old = before;
+	return 0;
+}
+
+static void on_other_memory(int sig, siginfo_t *info, void *context)
+{
+	if (others.sa_handler == SIG_DFL || others.sa_handler == SIG_IGN) {
+		libc_sigaction(SIGBUS, &others, NULL); /* for the access, which is repeated */
+		if (info->si_code <= 0) /* sent, not a fault: nothing would repeat it */
+			raise(sig);
+	} else if (others.sa_flags & SA_SIGINFO) {
+		others.sa_sigaction(sig, info, context);
+	} else {
+		others.sa_handler(sig);
+	}
+}
+
 static void on_sigbus(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
 	struct range *r = range_of((uintptr_t)info->si_addr);
 
-	if (!r || !replace(r, (uintptr_t)info->si_addr)) {
-		/* Not ours: the access is repeated under the handler that was there before. */
-		sigaction(SIGBUS, &previous, NULL);
-		if (info->si_code <= 0) /* sent, not a fault: nothing would repeat it */
-			raise(sig);
-	}
+	if (!r || !replace(r, (uintptr_t)info->si_addr))
+		on_other_memory(sig, info, context);
 	errno = saved;
 }
 
@@ -110,10 +149,11 @@ int memory_guard(void)
 	struct sigaction mine = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO}, old;
 
 	sigemptyset(&mine.sa_mask);
-	if (sigaction(SIGBUS, &mine, &old))
+	if (libc_sigaction(SIGBUS, &mine, &old))
 		return -errno;
 	if (!(old.sa_flags & SA_SIGINFO) || old.sa_sigaction != on_sigbus)
-		previous = old;
+		others = old;
+	guarded = true;
 	return 0;
 }
 

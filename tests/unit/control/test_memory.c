@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <dlfcn.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include "control_priv.h"
@@ -118,6 +119,39 @@ TEST(sigbus__elsewhere_kills)
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+}
+
+static sigjmp_buf back;
+
+static void jump_back(int sig)
+{
+	siglongjmp(back, sig);
+}
+
+/* As EAL's while it maps a hugepage: a client's fault would jump from an lcore into the thread that maps. */
+TEST(sigbus__of_clients_stays_ours)
+{
+	const struct sigaction theirs = {.sa_handler = jump_back};
+	struct sigaction before, seen;
+	struct mapping m, other;
+
+	assert_int_equal(memory_guard(), 0);
+	assert_int_equal(sigaction(SIGBUS, &theirs, &before), 0);
+	map_and_cut(&m);
+	map_and_cut(&other);
+	memory_unguard(other.range);
+	if (sigsetjmp(back, 1))
+		fail_msg("a client's fault reached another's handler");
+	assert_int_equal(((volatile uint8_t *)m.base)[0], 0);
+	assert_int_equal(memory_faults(&m), 1);
+	if (!sigsetjmp(back, 1))
+		fail_msg("%d in what is no client's", ((volatile uint8_t *)other.base)[0]);
+	assert_int_equal(sigaction(SIGBUS, &before, &seen), 0);
+	assert_ptr_equal(seen.sa_handler, jump_back);
+	/* Libraries find it, too. */
+	assert_ptr_equal(dlsym(RTLD_DEFAULT, "sigaction"), (void *)(uintptr_t)sigaction);
+	memory_unmap(&m);
+	memory_unmap(&other);
 }
 
 TEST(ranges__are_reused)
