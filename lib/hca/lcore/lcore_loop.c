@@ -88,6 +88,7 @@ int lcore_loop_place(struct lcore_loop *l, struct hca *h, struct engine *e, enum
 		return 0;
 	add_engine(l->bells, &l->bell_count, e);
 	dbp_set_cpu(e, l->cpu);
+	dbp_set_asleep(e, l->announced); /* as those that are here already */
 	return watch(l, kick_fd);
 }
 

@@ -68,8 +68,11 @@ unsigned hca_poll_stage(struct engine *e, enum stage_id stage)
 	return work;
 }
 
-void dbp_set_asleep(struct engine *e, bool asleep)
+static const struct engine *asleep;
+
+void dbp_set_asleep(struct engine *e, bool announced)
 {
+	asleep = announced ? e : NULL;
 }
 
 static enum dbp_crowd crowd_now;
@@ -147,6 +150,17 @@ TEST(lcore_loop_remove__one_of_two)
 	assert_ptr_equal(l.counters[0], stage_counters(&engines[1], 0));
 	lcore_loop_remove(&l, &hcas[1]);
 	assert_int_equal(l.stage_count + l.engine_count + l.bell_count + l.hca_count, 0);
+}
+
+/* Clients of an HCA that is added have to ring, too. */
+TEST(lcore_loop_place__while_it_sleeps)
+{
+	static struct lcore_loop l = {.announced = true};
+	static struct hca h;
+	static struct engine e;
+
+	lcore_loop_place(&l, &h, &e, STAGE_DOORBELL_WQE, -1);
+	assert_ptr_equal(asleep, &e);
 }
 
 /* While it is to stand, it does; then it continues where it stood. */
