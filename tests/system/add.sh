@@ -14,7 +14,13 @@ daemon ring -c "$SCRATCH/ring.conf" --set daemon.admin_group=games
 daemon=$started
 export SOFTHCA_SOCKET=$SCRATCH/ring.sock
 
-says() { wait_for 20 grep -qF -- "$1" "$SCRATCH/ring.log"; }
+# What the log says since `mark`: in which line, and does it in time?
+mark() { seen=$(wc -l <"$SCRATCH/ring.log"); }
+line() { awk -v text="$1" -v seen="$seen" 'NR > seen && index($0, text) { print NR; exit }' "$SCRATCH/ring.log"; }
+has_line() { [ "$(line "$1")" ]; }
+says() { wait_for 20 has_line "$1"; }
+in_order() { [ "$(line "$1")" -lt "$(line "$2")" ]; }
+mark
 tool() { "$TOOL" --socket "$SCRATCH/ring.sock" "$@" >"$SCRATCH/tool.log" 2>&1; }
 run() { "$TOOL" --socket "$SCRATCH/ring.sock" run -- "$@"; }
 # refuses_add PATTERN ARGUMENTS...
@@ -171,10 +177,11 @@ echo "   $memory KiB, then $now KiB; $fds descriptors"
 check 'an HCA goes' tool remove one
 check 'and another comes' tool add one peer=one address=192.168.80.1/24
 printf '[daemon]\n[hca left]\npeer = right\naddress = 192.168.77.1/24, fd77::1/64\n[hca right]\npeer = left\naddress = 192.168.77.2/24, fd77::2/64\n[hca lo]\npeer = lo\naddress = 192.168.79.1/24\n' >"$SCRATCH/ring.conf"
+mark
 kill -HUP "$daemon"
-check 'an HCA that the file has in addition is added' says 'reload: hca lo was added, applied'
+check 'an HCA that the file has in addition is added' says 'hca lo: added'
 check 'what it no longer has is removed' says 'hca one: removed'
-check 'in this order' says 'hca lo: added'
+check 'before' in_order 'hca one: removed' 'hca lo: added'
 check 'it works' goes_across lo,lo
 
 # A file is read again when an HCA that leaves is gone: its connections keep that one, as a module stands.
@@ -184,14 +191,12 @@ wait_for 20 listens
 start guest "$TOOL" --socket "$SCRATCH/ring.sock" run -- rping -c -a 192.168.79.1 -p 7176
 check 'an HCA is in use' wait_for 20 eval "tool cm && grep -q ' CONNECT ' \$SCRATCH/tool.log"
 tool pause lo.txa --keep
-seen=$(wc -l <"$SCRATCH/ring.log")
-since() { tail -n +$((seen + 1)) "$SCRATCH/ring.log" | grep -n "$1" | cut -d: -f1; }
+mark
 tail -n 0 -f "$SCRATCH/ring.log" | { grep -qm 1 'hca lo is being removed' && kill -HUP "$daemon"; } &
 tool remove lo
 wait $!
-is_back() { [ "$(since 'hca lo: added')" ]; }
-check 'it is removed and comes back' wait_for 20 is_back
-check 'in this order' eval '[ "$(since "hca lo: removed")" -lt "$(since "hca lo was added")" ]'
+check 'it is removed and comes back' says 'hca lo: added'
+check 'in this order' in_order 'hca lo: removed' 'hca lo was added'
 check 'with its connections' connects 192.168.79.1 192.168.79.1
 { cat "$SCRATCH/ring.conf"; printf '[hca eth]\nport = af_packet\ndevice = lo\naddress = 192.168.90.1/24\n'; } >"$SCRATCH/more.conf"
 mv "$SCRATCH/more.conf" "$SCRATCH/ring.conf"
