@@ -45,7 +45,8 @@ struct capture {
 
 static volatile sig_atomic_t told_to_end;
 
-/* A second one, later than one to the whole group may come, ends what waits for a reader. */
+/* The first ends the capture, which then may wait for a disk or for the reader of a pipe; one that comes two seconds later
+ * ends the process. Sooner it may be the same one, sent to the process and to its group. */
 static void on_signal(int number)
 {
 	static time_t first;

@@ -28,9 +28,9 @@ struct scenario {
 	unsigned warm_ms, run_ms; /* what is measured comes behind the first */
 };
 
-/* What was completed, from the end of warm_ms on. */
+/* What was completed: messages from the very beginning, times from the end of warm_ms on. */
 struct outcome {
-	unsigned flows, windows; /* windows of a millisecond, from the very beginning */
+	unsigned flows, windows; /* of a millisecond */
 	uint16_t messages[SCENARIO_FLOWS][SCENARIO_WINDOWS];
 	uint32_t *took_ns; /* each message of the senders, in ascending order */
 	unsigned times;

@@ -26,8 +26,8 @@ struct sim_network_config {
 	uint32_t link_mbps;   /* to a node */
 	uint32_t spine_mbps;  /* between switches */
 	uint64_t delay_ns;    /* of each link */
-	uint64_t
-		detour_ns; /* by which the links to spine 1 are longer, those to 2 twice that ... */
+	/* By which links from leaves to spine 1 are longer; those to spine 2 by twice as much ... */
+	uint64_t detour_ns;
 	uint32_t spray_ppm; /* so many frames in a million take any spine, at random */
 	struct sim_switch_kind kind;
 };

@@ -149,7 +149,7 @@ static void goodput(const struct row *r, const struct scenario *c, uint64_t seed
 /* ---- the table ---- */
 
 #define LINKS .port_mbps = LINK, .link_mbps = LINK, .queue_bytes = 32768, .delay_ns = 500
-/* The paper's marks */
+/* The marks of the paper on DCQCN. */
 #define RED .kmin = 5000, .kmax = 200000, .pmax_ppm = 10000
 
 #define PAIR(...)                                                                                  \

@@ -106,7 +106,13 @@ pair ring write_bw -s 65536 -n 512
 goes_on overflows
 check 'what had no room is counted' test "$(lost overflows)" -gt 0
 check 'in its file, too' test "$(dropped "$SCRATCH/overflows.pcapng")" = "$(lost overflows)"
-rm "$SCRATCH"/waits.pcapng "$SCRATCH"/overflows.pcapng
+standing stuck
+pair ring write_bw -s 65536 -n 16
+insists() { kill -INT "$capture" 2>/dev/null; not_running "$capture"; }
+check 'one that is told again does not wait for a reader' wait_for 20 insists
+kill -CONT "$reader"
+wait_for 20 not_running "$reader"
+rm "$SCRATCH"/{waits,overflows,stuck}.pcapng
 
 # A file of its user's alone, whatever it was before.
 others=$SCRATCH/others.pcapng

@@ -112,9 +112,9 @@ struct sharing {
  */
 int sharing_get(const void *addr, size_t length, bool write, struct sharing **out);
 
-/* Told by sharing_get() how many of the bytes that were asked for it has shared: 0 at first, after each 64 MiB or less that
- * it had to copy, and all of them at the end, however it ends. The module is locked; other threads run. Set before
- * memory is shared; NULL: nobody is told. */
+/* sharing_get() calls it with how many of the bytes asked for it has shared: 0 at first, then after
+ * each 64 MiB or less that it had to copy, and all of them at the end, even if it fails. The module
+ * is locked; other threads run. Set before memory is shared; NULL: nobody is told. */
 extern void (*sharing_progress)(uint64_t done, uint64_t all);
 
 /* Closes descriptors other than the pool's, once the other side has them. */
