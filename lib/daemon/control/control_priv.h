@@ -481,7 +481,7 @@ int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, bool read_only, st
 		     const char **why);
 /* Enters those pages of [offset, offset + bytes) into our tables that exist, to spare the data path
  * its faults. Brings in no others: they would be on our account, not on the client's. */
-void memory_populate(const struct mapping *m, uint64_t offset, uint64_t bytes, bool read_only);
+void memory_populate(const struct mapping *m, uint64_t offset, uint64_t bytes);
 /* Guards memory mapped by other means; on failure unmaps it. The same errors. */
 int memory_mapped(void *at, uint64_t bytes, uint64_t page_bytes, int protection, struct mapping *m,
 		  const char **why);

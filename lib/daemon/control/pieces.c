@@ -176,7 +176,7 @@ static void populate_some(struct control *c)
 	struct piece *piece = c->populating;
 	uint64_t bytes = least(piece->populate_to - piece->populate_from, POPULATE_BYTES);
 
-	memory_populate(&piece->mapping, piece->populate_from, bytes, piece->read_only);
+	memory_populate(&piece->mapping, piece->populate_from, bytes);
 	piece->populate_from += bytes;
 	if (piece->populate_from == piece->populate_to)
 		c->populating = piece->next_populated;
@@ -188,7 +188,7 @@ void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes)
 	bool waits = piece->populate_from < piece->populate_to;
 
 	if (!waits && bytes <= POPULATE_BYTES) {
-		memory_populate(&piece->mapping, offset, bytes, piece->read_only);
+		memory_populate(&piece->mapping, offset, bytes);
 		return;
 	}
 	if (!waits) {

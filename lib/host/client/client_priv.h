@@ -347,7 +347,7 @@ int sealed_memory(size_t bytes, void **addr);
 struct region *region_of(struct softhca_context *ctx, const void *addr, size_t bytes);
 /* Brings [addr, addr + bytes) in, as registering with hardware does: what the daemon brought in
  * would be on its account. */
-void region_populate(const void *addr, size_t bytes, unsigned int access);
+void region_populate(const void *addr, size_t bytes);
 /* Fills *in with the runs of [addr, addr + bytes), which the region holds, for REG_MR or REREG_MR;
  * sends the daemon those that do not fit. 0, -errno. context.lock is held. */
 int region_runs(struct softhca_context *ctx, const struct region *r, const void *addr, size_t bytes,

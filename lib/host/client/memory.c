@@ -120,17 +120,17 @@ int region_runs(struct softhca_context *ctx, const struct region *r, const void 
 	return rc;
 }
 
-void region_populate(const void *addr, size_t bytes, unsigned int access)
+void region_populate(const void *addr, size_t bytes)
 {
 	uintptr_t from = (uintptr_t)addr & ~(uintptr_t)(PAGE_BYTES - 1);
 	uintptr_t to = ((uintptr_t)addr + bytes + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
 	int saved = errno;
 
 	/* Failing is allowed: then pages come when they are accessed, and so they do of what is
-	 * large, which may be sparse. */
+	 * large, which may be sparse. Shared pages that are read in are writable, too, and many
+	 * come with one fault. */
 	if (bytes <= POPULATE_BYTES_MAX)
-		madvise((void *)from, to - from,
-			access & ACCESS_LOCAL_WRITE ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+		madvise((void *)from, to - from, MADV_POPULATE_READ);
 	errno = saved;
 }
 
@@ -142,7 +142,7 @@ static int mr_call(struct softhca_context *ctx, const struct region *r, const vo
 	int rc = r ? region_runs(ctx, r, addr, bytes, in) : 0;
 
 	if (!rc && r)
-		region_populate(addr, bytes, in->access);
+		region_populate(addr, bytes);
 	if (!rc)
 		rc = ctx_call(ctx, CONTROL_REG_MR, in, sizeof(*in), &out, sizeof(out), -1, NULL);
 	if (rc)
