@@ -313,6 +313,8 @@ TEST(address__of_who_sent)
 
 TEST(fields__of_a_context)
 {
+	assert_non_null(ctx->device);
+	assert_true(ctx->cmd_fd >= 0 && ctx->async_fd >= 0);
 	assert_int_equal(ctx->num_comp_vectors, 1);
 	assert_ptr_equal(ctx->abi_compat, __VERBS_ABI_IS_EXTENDED);
 	assert_int_equal(pthread_mutex_trylock(&ctx->mutex), 0);

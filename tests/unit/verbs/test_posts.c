@@ -134,6 +134,35 @@ TEST(region__of_no_length)
 	}
 }
 
+/* A window of type 1: its new key stands in it as soon as the bind is posted, and is the only one. */
+TEST(rc__window_of_type_1)
+{
+	struct ibv_mw_bind bind = {.wr_id = 1, .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_wc wc;
+	struct ibv_mw *mw;
+	struct pair p;
+	uint32_t old;
+
+	pair_open(&p, IBV_QPT_RC);
+	mw = ibv_alloc_mw(p.pd, IBV_MW_TYPE_1);
+	assert_non_null(mw);
+	bind.bind_info = (struct ibv_mw_bind_info){p.mr, (uintptr_t)p.memory + FAR, 64,
+						   IBV_ACCESS_REMOTE_WRITE};
+	for (int i = 0; i < 2; i++) {
+		old = mw->rkey;
+		assert_int_equal(ibv_bind_mw(p.qp[1], mw, &bind), 0);
+		assert_int_not_equal(mw->rkey, old);
+		wait_for(&p, 1, &wc);
+		assert_int_equal(wc.opcode, IBV_WC_BIND_MW);
+		assert_int_equal(outcome(&p, IBV_WR_RDMA_WRITE, 64, p.mr->lkey, mw->rkey),
+				 IBV_WC_SUCCESS);
+	}
+	assert_int_equal(outcome(&p, IBV_WR_RDMA_WRITE, 64, p.mr->lkey, old),
+			 IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+	pair_close(&p);
+}
+
 /* A window of type 2: bound, used, invalidated by a send, all by requests in one list. Some
  * programs give the new tag alone in the bind's key. */
 TEST(rc__windows_in_a_list)
