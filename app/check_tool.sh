@@ -73,11 +73,11 @@ expect 0 ', crc ' --socket "$socket" status
 expect 0 '  none  ' --socket "$socket" status # the ICRC of no frame between the two
 expect 0 'engine  node  from the port' --socket "$socket" status
 expect 0 "engine  port's node  node  distance" --socket "$socket" topology
-expect 0 '1 queue pairs' --socket "$socket" qp # the connection manager's
+expect 0 $'hca0: 1 queue pair\n' --socket "$socket" qp # the connection manager's
 expect 0 'RTS' --socket "$socket" qp --state rts
 expect 0 'none' --socket "$socket" qp --state ERR
 expect 2 'no state of a queue pair' --socket "$socket" qp --state RDY
-expect 0 'RTS' --socket "$socket" qp --pid "$daemon"
+expect 0 "$daemon  softhcad" --socket "$socket" qp --pid "$daemon"
 expect 0 'none' --socket "$socket" qp --pid 1
 expect 0 'peer qpn' --socket "$socket" qp
 expect 1 'there is no such queue pair' --socket "$socket" --hca hca0 qp 77
@@ -151,6 +151,9 @@ expect 0 'Gbit/s out' -s pid --socket "$socket" top --batch -n 1 -d 0.1
 expect 0 'header_parse' --socket "$socket" top -b -n 1 -d 0.1 --hca hca1
 expect 2 'wants a terminal' --socket "$socket" top
 expect 2 'not a number above 0' --socket "$socket" top -n 0
+expect 0 ' 0 of 2 queue pairs' --socket "$socket" top -b -n 1 -d 0.1 --pid 1
+expect 0 ', 2 queue pairs' --socket "$socket" top -b -n 1 -d 0.1 --pid "$daemon" --state rts
+expect 2 'these are: RST INIT' --socket "$socket" top -b --state RDY
 expect 2 'no key to sort by' --socket "$socket" top -b --sort size
 expect 2 'pause what' --socket "$socket" pause
 expect 2 'stands with it' --socket "$socket" pause rwm

@@ -60,6 +60,14 @@ def main():
     assert any(line.startswith("hca1 ") for line in lines), lines
     os.write(top.fd, b"s")
     top.until("queue pairs by qpn.*s: sort")
+    os.write(top.fd, b"fSOFTHCAX\x7fd rts ")
+    top.until("queue pairs with: SOFTHCAd rts _")
+    os.write(top.fd, b"no\n")
+    screen = top.until("softhca: [^\r]* 0 of 2 queue pairs .*'SOFTHCAd rts no'  q: quit")
+    assert not re.search("UD +RTS", screen.split("0 of 2")[-1]), screen
+    os.write(top.fd, b"f\x1b")
+    top.until(", 2 queue pairs .*f: filter  q: quit")
+    os.write(top.fd, b"\x1b[A")
     os.write(top.fd, b" ")
     top.until("PAUSED")
     os.write(top.fd, b" ")

@@ -48,7 +48,10 @@ int for_each_hca(struct connection *c, const struct request *r,
 
 static void print_qps(json_t *qps, const json_t *last)
 {
-	static const struct column columns[] = {QP_VIEW(COLUMN)};
+	static const struct column columns[] = {
+		QP_VIEW(COLUMN){"pid", "pid", UNIT_ID},
+		{"command", "command", UNIT_TEXT},
+	};
 	const struct objects_table t = {">qpn", columns, COUNT_OF(columns), NULL, NULL};
 
 	print_changes(qps, last, watch_elapsed(), &t, "  ");
@@ -100,43 +103,98 @@ static void print_one_qp(json_t *answer)
 	table_end(&t, stdout, "  ");
 }
 
+/* The clients of that HCA, by their number there. */
+static json_t *clients_of(const json_t *answer, const char *hca)
+{
+	json_t *of = json_object(), *one;
+	char index[16];
+	const char *id;
+
+	json_object_foreach(json_object_get(answer, "clients"), id, one)
+	{
+		snprintf(index, sizeof(index), "%llu", number_of(one, "index"));
+		if (strcmp(text_of(one, "hca"), hca) == 0)
+			json_object_set(of, index, one);
+	}
+	return of;
+}
+
+static int by_qpn(const void *a, const void *b)
+{
+	unsigned long long x = number_of(*(json_t *const *)a, "qpn"),
+			   y = number_of(*(json_t *const *)b, "qpn");
+
+	return x < y ? -1 : x > y;
+}
+
+/* Names a queue pair's process. */
+static void add_process(json_t *qp, const json_t *clients)
+{
+	const json_t *client;
+	char index[16];
+
+	snprintf(index, sizeof(index), "%llu", number_of(qp, "client"));
+	client = json_object_get(clients, index);
+	json_object_set_new(qp, "pid", json_integer(number_of(client, "pid")));
+	json_object_set_new(qp, "command", json_string(text_of(client, "command")));
+}
+
+/* The same queue pairs, by their numbers, with their processes. */
+static json_t *arrange(json_t *qps, const json_t *clients)
+{
+	size_t count = json_object_size(qps), n = 0;
+	json_t **all = calloc(count + 1, sizeof(*all)), *to = json_object(), *qp;
+	const char *key;
+	char name[16];
+
+	if (!all) {
+		json_decref(to);
+		return json_incref(qps);
+	}
+	json_object_foreach(qps, key, qp)
+	{
+		add_process(qp, clients);
+		all[n++] = qp;
+	}
+	qsort(all, n, sizeof(*all), by_qpn);
+	for (size_t i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "%llu", number_of(all[i], "qpn"));
+		json_object_set(to, name, all[i]);
+	}
+	free(all);
+	return to;
+}
+
 json_t *qps_ask(struct connection *c, const char *hca)
 {
+	json_t *answer, *all, *clients;
 	char before[64];
 
 	snprintf(before, sizeof(before), "%s,0,", hca);
-	return connection_ask_pages(c, "qp", before, "qps");
-}
-
-/* Does that client of that HCA belong to the process? */
-static bool is_of(const json_t *all, const char *hca, unsigned long long client, unsigned pid)
-{
-	json_t *clients = json_object_get(all, "clients"), *one;
-	const char *key;
-
-	json_object_foreach(clients, key, one)
-	{
-		if (number_of(one, "pid") == pid && number_of(one, "index") == client &&
-		    strcmp(text_of(one, "hca"), hca) == 0)
-			return true;
-	}
-	return false;
+	answer = connection_ask_pages(c, "qp", before, "qps");
+	all = answer ? clients_ask(c) : NULL;
+	clients = clients_of(all, hca);
+	if (answer)
+		json_object_set_new(answer, "qps",
+				    arrange(json_object_get(answer, "qps"), clients));
+	json_decref(clients);
+	json_decref(all);
+	return answer;
 }
 
 /* Removes those that were not asked for. */
-static void filter_qps(struct connection *c, const struct request *r, const char *hca, json_t *qps)
+static void filter_qps(const struct request *r, json_t *qps)
 {
-	json_t *clients = r->pid ? clients_ask(c) : NULL, *qp;
 	const char *qpn;
+	json_t *qp;
 	void *next;
 
 	json_object_foreach_safe(qps, next, qpn, qp)
 	{
 		if ((r->state && strcasecmp(r->state, text_of(qp, "state")) != 0) ||
-		    (r->pid && !is_of(clients, hca, number_of(qp, "client"), r->pid)))
+		    (r->pid && number_of(qp, "pid") != r->pid))
 			json_object_del(qps, qpn);
 	}
-	json_decref(clients);
 }
 
 static int show_one_qp(struct connection *c, const struct request *r, const char *hca)
@@ -160,31 +218,39 @@ static int show_qps(struct connection *c, const struct request *r, const char *h
 {
 	json_t *answer = qps_ask(c, hca);
 	const json_t *last;
+	unsigned long long count;
 
 	if (!answer)
 		return EXIT_CODE_FAILURE;
+	count = number_of(answer, "qp_count");
 	last = watch_last(hca, answer);
-	filter_qps(c, r, hca, json_object_get(answer, "qps"));
+	filter_qps(r, json_object_get(answer, "qps"));
 	if (r->json) {
 		json_dumpf(answer, stdout, JSON_COMPACT);
 		puts("");
 	} else {
-		printf("%s: %llu queue pairs\n", hca, number_of(answer, "qp_count"));
+		printf("%s: %llu queue pair%s\n", hca, count, count == 1 ? "" : "s");
 		print_qps(json_object_get(answer, "qps"), json_object_get(last, "qps"));
 	}
 	json_decref(answer);
 	return EXIT_CODE_OK;
 }
 
-static bool is_state(const char *name)
+int check_state(const struct request *r)
 {
 	static const char *const names[] = {QP_STATE_NAMES};
 
-	for (unsigned i = 0; i < COUNT_OF(names); i++) {
-		if (strcasecmp(name, names[i]) == 0)
-			return true;
+	for (unsigned i = 0; r->state && i < COUNT_OF(names); i++) {
+		if (strcasecmp(r->state, names[i]) == 0)
+			return EXIT_CODE_OK;
 	}
-	return false;
+	if (!r->state)
+		return EXIT_CODE_OK;
+	fprintf(stderr, "softhca: '%s' is no state of a queue pair; these are:", r->state);
+	for (unsigned i = 0; i < COUNT_OF(names); i++)
+		fprintf(stderr, " %s", names[i]);
+	fputs("\n", stderr);
+	return EXIT_CODE_USAGE;
 }
 
 int view_qp(struct connection *c, const struct request *r)
@@ -195,10 +261,8 @@ int view_qp(struct connection *c, const struct request *r)
 		fprintf(stderr, "softhca: '%s' is no number of a queue pair\n", r->object);
 		return EXIT_CODE_USAGE;
 	}
-	if (r->state && !is_state(r->state)) {
-		fprintf(stderr, "softhca: '%s' is no state of a queue pair\n", r->state);
+	if (check_state(r))
 		return EXIT_CODE_USAGE;
-	}
 	return for_each_hca(c, r, r->object ? show_one_qp : show_qps);
 }
 

@@ -24,17 +24,20 @@
 #define LINE_END   "\033[K\r\n"
 #define REST_OFF   "\033[J"
 
-enum { ROWS_USUAL = 24, COLUMNS_USUAL = 80 };
+enum { ROWS_USUAL = 24, COLUMNS_USUAL = 80, FILTER_BYTES = 40, KEYS_MAX = 16, LAST_BYTES = 160 };
+enum { KEY_ESCAPE = 27, KEY_ERASE = 127, KEY_CTRL_U = 'U' & 31 };
 
 struct top {
 	struct connection *c;
 	const struct request *r;
 	struct look then, now;
-	enum top_sort sort;
+	struct top_choice choice;
+	char filter[FILTER_BYTES];
 	struct termios before;
 	int signals; /* signalfd */
 	bool on, paused, over;
-	bool stale; /* it was paused, and nothing was measured: look anew */
+	bool typing; /* a filter */
+	bool stale;  /* it was paused, and nothing was measured: look anew */
 };
 
 /* ---- the terminal ---- */
@@ -84,15 +87,30 @@ static void show(const char *text, unsigned columns, const char *last)
 	write_text(REST_OFF, strlen(REST_OFF));
 }
 
+/* The last line: what is typed, or the keys. */
+static const char *last_line(const struct top *t, char text[LAST_BYTES])
+{
+	if (t->typing)
+		snprintf(text, LAST_BYTES,
+			 "queue pairs with: %s_   (a process, QPN, state; Enter: show, Esc: all)",
+			 t->filter);
+	else
+		snprintf(text, LAST_BYTES, "%sspace: %s  s: sort  f: filter%s%s%s  q: quit",
+			 t->paused ? "PAUSED  " : "", t->paused ? "go on" : "pause",
+			 t->filter[0] ? " '" : "", t->filter, t->filter[0] ? "'" : "");
+	return text;
+}
+
 static void draw(struct top *t)
 {
 	struct winsize size = {.ws_row = 0};
+	char last[LAST_BYTES];
 	char *text = NULL;
 	size_t bytes = 0;
 	FILE *out;
 
 	if (t->r->batch) {
-		top_print(stdout, &t->then, &t->now, t->sort, 0);
+		top_print(stdout, &t->then, &t->now, &t->choice, 0);
 		puts("");
 		fflush(stdout);
 		return;
@@ -102,11 +120,9 @@ static void draw(struct top *t)
 		return;
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col)
 		size = (struct winsize){.ws_row = ROWS_USUAL, .ws_col = COLUMNS_USUAL};
-	top_print(out, &t->then, &t->now, t->sort, size.ws_row - 1);
+	top_print(out, &t->then, &t->now, &t->choice, size.ws_row - 1);
 	if (fclose(out) == 0)
-		show(text, size.ws_col,
-		     t->paused ? "PAUSED  space: go on  s: sort  q: quit"
-			       : "space: pause  s: sort  q: quit");
+		show(text, size.ws_col, last_line(t, last));
 	free(text);
 }
 
@@ -134,16 +150,59 @@ static void take_signal(struct top *t)
 		draw(t);
 }
 
-static void take_key(struct top *t)
+/* A key while a filter is typed; it applies at once. */
+static void type_key(struct top *t, char key)
 {
-	char key;
+	size_t length = strlen(t->filter);
 
-	if (read(STDIN_FILENO, &key, 1) != 1 || key == 'q' || key == 'Q')
+	if (key == '\n' || key == '\r') {
+		t->typing = false;
+	} else if (key == KEY_ESCAPE || key == KEY_CTRL_U) {
+		t->typing = key != KEY_ESCAPE;
+		t->filter[0] = '\0';
+	} else if ((key == KEY_ERASE || key == '\b') && length) {
+		t->filter[length - 1] = '\0';
+	} else if (key >= ' ' && key < KEY_ERASE && length + 1 < sizeof(t->filter)) {
+		t->filter[length] = key;
+		t->filter[length + 1] = '\0';
+	}
+}
+
+static void take_key(struct top *t, char key)
+{
+	if (t->typing)
+		type_key(t, key);
+	else if (key == 'q' || key == 'Q')
 		t->over = true;
 	else if (key == ' ')
 		t->stale = !(t->paused = !t->paused);
 	else if (key == 's')
-		t->sort = (t->sort + 1) % SORT_COUNT;
+		t->choice.sort = (t->choice.sort + 1) % SORT_COUNT;
+	else if (key == 'f' || key == '/')
+		t->typing = true;
+}
+
+/* Of an arrow or the like: its last byte. */
+static ssize_t end_of_sequence(const char *keys, ssize_t at, ssize_t count)
+{
+	while (at < count && keys[at] >= ' ' && keys[at] < '@')
+		at++;
+	return at;
+}
+
+static void take_keys(struct top *t)
+{
+	char keys[KEYS_MAX];
+	ssize_t n = read(STDIN_FILENO, keys, sizeof(keys));
+
+	if (n <= 0)
+		t->over = true;
+	for (ssize_t i = 0; i < n && !t->over; i++) {
+		if (keys[i] == KEY_ESCAPE && i + 1 < n && keys[i + 1] == '[')
+			i = end_of_sequence(keys, i + 2, n);
+		else
+			take_key(t, keys[i]);
+	}
 	if (!t->over && t->then.status)
 		draw(t);
 }
@@ -171,7 +230,7 @@ static void pass(struct top *t, double seconds)
 		if (fds[0].revents)
 			take_signal(t);
 		if (fds[1].revents && !t->over)
-			take_key(t);
+			take_keys(t);
 	}
 }
 
@@ -229,16 +288,20 @@ static int find_sort(const char *name, enum top_sort *sort)
 
 int view_top(struct connection *c, const struct request *r)
 {
-	struct top t = {.c = c, .r = r, .signals = open_signals()};
-	int code = find_sort(r->sort, &t.sort);
+	struct top t = {.c = c, .r = r, .choice = {.pid = r->pid, .state = r->state}};
+	int code = find_sort(r->sort, &t.choice.sort);
 	bool answered;
 
+	if (!code)
+		code = check_state(r);
 	if (code)
 		return code;
+	t.choice.filter = t.filter;
 	if (!r->batch && (tcgetattr(STDIN_FILENO, &t.before) || !isatty(STDOUT_FILENO))) {
 		fputs("softhca: top wants a terminal; --batch does without\n", stderr);
 		return EXIT_CODE_USAGE;
 	}
+	t.signals = open_signals();
 	if (!r->batch)
 		screen_on(&t);
 	answered = watch(&t);

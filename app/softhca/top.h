@@ -13,12 +13,21 @@ struct look {
 enum top_sort { SORT_MESSAGES, SORT_QPN, SORT_PID, SORT_STATE, SORT_COUNT };
 extern const char *const top_sorts[SORT_COUNT];
 
+/* Which queue pairs are shown, and in which order. */
+struct top_choice {
+	enum top_sort sort;
+	unsigned pid;	    /* of that process; 0: of all */
+	const char *state;  /* in that one; NULL: in any */
+	const char *filter; /* words, of which each is in the HCA's name, the QPN, service, state,
+			     * process ID or name; "": all */
+};
+
 /* Queries everything. False: the daemon did not answer; the look may be freed all the same. */
 bool look_take(struct look *l, struct connection *c, const struct request *r);
 void look_free(struct look *l);
 
 /* Prints what happened between the two. rows: lines to use; 0: as many as there is to show. */
-void top_print(FILE *out, const struct look *then, const struct look *now, enum top_sort sort,
-	       unsigned rows);
+void top_print(FILE *out, const struct look *then, const struct look *now,
+	       const struct top_choice *choice, unsigned rows);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See top.h. */
-#include <ctype.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,7 +9,7 @@
 #include "pipeline/topology.h"
 #include "top.h"
 
-enum { LINE_BYTES = 160, KEY_BYTES = 64, COMM_BYTES = 16, MSN_MASK = 0xffffff, FIXED_ROWS = 5 };
+enum { LINE_BYTES = 160, FILTER_BYTES = 64, MSN_MASK = 0xffffff, FIXED_ROWS = 5 };
 
 const char *const top_sorts[SORT_COUNT] = {"messages", "qpn", "pid", "state"};
 
@@ -202,46 +201,39 @@ static void add_rings(struct lines *l, const char *key, const json_t *then, cons
 
 /* ---- queue pairs ---- */
 
-/* The process of the client with that number on that HCA; 0: not listed. */
-static int pid_of(const json_t *status, const char *hca, unsigned long long client)
+/* Does `text` have each of these words, in any case? */
+static bool has_words(const char *text, const char *words)
 {
-	json_t *clients = json_object_get(status, "clients"), *c;
-	const char *key;
+	char copy[FILTER_BYTES], *rest = NULL;
 
-	json_object_foreach(clients, key, c)
-	{
-		if (number_of(c, "index") == client && strcmp(text_of(c, "hca"), hca) == 0)
-			return (int)number_of(c, "pid");
+	snprintf(copy, sizeof(copy), "%s", words);
+	for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+		if (!strcasestr(text, word))
+			return false;
 	}
-	return 0;
+	return true;
 }
 
-/* Its name, which the process chose: printable ASCII here. */
-static void name_process(int pid, char name[COMM_BYTES])
+static bool is_chosen(const struct top_choice *choice, const char *hca, const json_t *qp)
 {
-	char path[KEY_BYTES];
-	FILE *file;
+	char text[LINE_BYTES];
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	file = pid ? fopen(path, "re") : NULL;
-	if (!file || !fgets(name, COMM_BYTES, file))
-		strcpy(name, "-");
-	if (file)
-		fclose(file);
-	name[strcspn(name, "\n")] = '\0';
-	for (char *at = name; *at; at++) {
-		if (!isascii((unsigned char)*at) || !isprint((unsigned char)*at))
-			*at = '?';
-	}
+	if ((choice->pid && number_of(qp, "pid") != choice->pid) ||
+	    (choice->state && strcasecmp(choice->state, text_of(qp, "state")) != 0))
+		return false;
+	snprintf(text, sizeof(text), "%s %llu %s %s %llu %s", hca, number_of(qp, "qpn"),
+		 text_of(qp, "service"), text_of(qp, "state"), number_of(qp, "pid"),
+		 text_of(qp, "command"));
+	return has_words(text, choice->filter);
 }
 
-static double key_of(enum top_sort sort, const json_t *qp, double rate, int pid)
+static double key_of(enum top_sort sort, const json_t *qp, double rate)
 {
 	switch (sort) {
 	case SORT_QPN:
 		return -(double)number_of(qp, "qpn");
 	case SORT_PID:
-		return -pid;
+		return -(double)number_of(qp, "pid");
 	case SORT_STATE:
 		return text_of(qp, "state")[0] == 'E'; /* ERR first */
 	case SORT_MESSAGES:
@@ -252,26 +244,23 @@ static double key_of(enum top_sort sort, const json_t *qp, double rate, int pid)
 }
 
 static void add_qp(struct lines *l, const char *hca, const json_t *then, const json_t *qp,
-		   const json_t *status, double seconds, enum top_sort sort)
+		   double seconds, enum top_sort sort)
 {
 	double sent = (uint32_t)(number_of(qp, "sent") - number_of(then, "sent")) / seconds;
 	double received =
 		((number_of(qp, "received") - number_of(then, "received")) & MSN_MASK) / seconds;
-	int pid = pid_of(status, hca, number_of(qp, "client"));
 	struct line *line = add_line(l);
-	char name[COMM_BYTES];
 
 	if (!then) /* new: since when is not known */
 		sent = received = 0;
-	name_process(pid, name);
-	line->key = key_of(sort, qp, sent + received, pid);
-	snprintf(line->text, LINE_BYTES, "%-10.10s %8llu %-4s %-5s %8d %-15s %10.0f %10.0f", hca,
-		 number_of(qp, "qpn"), text_of(qp, "service"), text_of(qp, "state"), pid, name,
-		 sent, received);
+	line->key = key_of(sort, qp, sent + received);
+	snprintf(line->text, LINE_BYTES, "%-10.10s %8llu %-4s %-5s %8llu %-15s %10.0f %10.0f", hca,
+		 number_of(qp, "qpn"), text_of(qp, "service"), text_of(qp, "state"),
+		 number_of(qp, "pid"), text_of(qp, "command"), sent, received);
 }
 
 static void add_qps(struct lines *l, const struct look *then, const struct look *now,
-		    double seconds, enum top_sort sort)
+		    double seconds, const struct top_choice *choice)
 {
 	const char *hca, *qpn;
 	json_t *answer, *qp;
@@ -282,26 +271,48 @@ static void add_qps(struct lines *l, const struct look *then, const struct look 
 
 		json_object_foreach(json_object_get(answer, "qps"), qpn, qp)
 		{
-			add_qp(l, hca, json_object_get(old, qpn), qp, now->status, seconds, sort);
+			if (is_chosen(choice, hca, qp))
+				add_qp(l, hca, json_object_get(old, qpn), qp, seconds,
+				       choice->sort);
 		}
 	}
 }
 
 /* ---- the screen ---- */
 
-static void print_title(FILE *out, const struct look *now, double seconds, enum top_sort sort)
+static void print_title(FILE *out, const struct look *now, double seconds,
+			const struct top_choice *choice, unsigned chosen)
 {
-	unsigned long long qps = 0;
+	unsigned long long all = 0, up_s = number_of(now->status, "uptime_s");
+	char part[32] = "";
 	const char *hca;
 	json_t *answer;
 
 	json_object_foreach(now->qps, hca, answer)
 	{
-		qps += number_of(answer, "qp_count");
+		all += number_of(answer, "qp_count");
 	}
-	fprintf(out, "softhca top: up %llu s, %llu clients, %llu queue pairs by %s, over %.1f s\n",
-		number_of(now->status, "uptime_s"), number_of(now->status, "client_count"), qps,
-		top_sorts[sort], seconds);
+	if (chosen != all)
+		snprintf(part, sizeof(part), "%u of ", chosen);
+	fprintf(out,
+		"softhca: up %llu:%02llu:%02llu, %llu clients, %s%llu queue pairs by %s, over %.1f "
+		"s\n",
+		up_s / 3600, up_s / 60 % 60, up_s % 60, number_of(now->status, "client_count"),
+		part, all, top_sorts[choice->sort], seconds);
+}
+
+/* Are the loads of all engines known, or may we not start to measure them? */
+static bool is_measured(const struct look *now)
+{
+	const char *key;
+	json_t *answer;
+
+	json_object_foreach(now->runtime, key, answer)
+	{
+		if (!number_of(answer, "measured"))
+			return false;
+	}
+	return true;
 }
 
 static unsigned at_most(unsigned a, unsigned b)
@@ -328,8 +339,8 @@ static struct shares divide(unsigned rows, unsigned hcas)
 	return s;
 }
 
-void top_print(FILE *out, const struct look *then, const struct look *now, enum top_sort sort,
-	       unsigned rows)
+void top_print(FILE *out, const struct look *then, const struct look *now,
+	       const struct top_choice *choice, unsigned rows)
 {
 	struct shares show = divide(rows, json_object_size(now->counters));
 	struct lines hcas = {.count = 0}, stages = hcas, rings = hcas, qps = hcas;
@@ -351,13 +362,18 @@ void top_print(FILE *out, const struct look *then, const struct look *now, enum 
 	{
 		add_rings(&rings, key, json_object_get(then->fifos, key), answer, seconds);
 	}
-	add_qps(&qps, then, now, seconds, sort);
-	print_title(out, now, seconds, sort);
+	add_qps(&qps, then, now, seconds, choice);
+	print_title(out, now, seconds, choice, qps.count);
 	print_lines(out,
 		    "HCA        Gbit/s out Gbit/s in  Mmsg/s out Mmsg/s in  retrans/s    drops/s",
 		    &hcas, show.hcas);
-	print_lines(out, "ENGINE     STAGE             load % cycles/packet  vector size", &stages,
-		    show.stages);
+	print_lines(
+		out,
+		is_measured(now)
+			? "ENGINE     STAGE             load % cycles/packet  vector size"
+			: "ENGINE     STAGE             load % cycles/packet  vector size  (-: for "
+			  "admins)",
+		&stages, show.stages);
 	print_lines(
 		out,
 		"ENGINE     RING              high %   used   high  depth       put/s     full/s",

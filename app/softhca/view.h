@@ -24,8 +24,8 @@ struct request {
 	double watch_s;	    /* again after that time; 0: once */
 	unsigned count;	    /* top, --watch: how many; 0: without end */
 	bool batch;	    /* top: no terminal */
-	const char *state;  /* qp: only those; NULL: all */
-	unsigned pid;	    /* qp: only those of that process; 0: all */
+	const char *state;  /* qp, top: only those; NULL: all */
+	unsigned pid;	    /* qp, top, clients: only those of that process; 0: all */
 	const char *sort;   /* top: key of the queue pairs; NULL: the first */
 	bool probe;	    /* status: measure the distances of the lcores */
 	bool keep;	    /* pause: beyond the end of this process */
@@ -45,7 +45,11 @@ struct request {
 /* Prints what could not be done, and why. Returns EXIT_CODE_FAILURE. */
 int failed(const char *what, const char *why);
 
-/* All queue pairs of an HCA, in one answer; NULL after printing why not. */
+/* Is r->state a queue pair's, or NULL? Exit code; prints why not. */
+int check_state(const struct request *r);
+
+/* All queue pairs of an HCA by their numbers, each with `pid` and `command` of its process, in one
+ * answer; NULL after printing why not. */
 json_t *qps_ask(struct connection *c, const char *hca);
 
 /* The same of all clients. */
