@@ -85,6 +85,8 @@ unsigned ee_offer_credits(struct engine *e)
 
 	if (likely(ee->starved.head == QP_LIST_END || engine_now(e) < ee->look_ns))
 		return 0;
+	if (!ee_may_look(e))
+		return 0;
 	sent = ee_look(e, &ee->starved, look_at_starved);
 	ee->look_gap_ns = sent || !ee->look_gap_ns ? LOOK_NS : 2 * ee->look_gap_ns;
 	ee->look_gap_ns = RTE_MIN(ee->look_gap_ns, (uint32_t)LOOK_NS_MAX);

@@ -114,6 +114,8 @@ static void look_at_late(struct engine *e, struct qp *qp)
 
 unsigned ee_late_gaps(struct engine *e)
 {
+	if (likely(e->ee->late.head == QP_LIST_END) || !ee_may_look(e))
+		return 0;
 	return ee_look(e, &e->ee->late, look_at_late);
 }
 

@@ -172,9 +172,18 @@ static inline void abandon_message(struct ee_work *w)
 void ee_complete(struct engine *e, struct counters *c, struct qp *qp, struct cqe *cqe,
 		 bool solicited);
 
+enum { EE_LOOK_QPS = 4 }; /* of a list, looked at in each poll */
+
+/* Is there room for what may be sent when a list is looked at? */
+static inline bool ee_may_look(struct engine *e)
+{
+	return channel_room(&e->channel[CHANNEL_EE_RESPG]) >= EE_LOOK_QPS;
+}
+
 /* Looks at a QP that was taken from a list: sends one answer at most, or adds it again. */
 typedef void (*ee_look_at)(struct engine *e, struct qp *qp);
-/* Takes a few QPs from the list and looks at them. Between bursts. Returns how many answers were sent. */
+/* If ee_may_look(), takes a few QPs from the list, which is not empty, and looks at them. Between
+ * bursts. Returns how many answers were sent. */
 unsigned ee_look(struct engine *e, struct qp_list *list, ee_look_at look_at);
 
 /* The steps; each returns the next state. ee_memory.c: */

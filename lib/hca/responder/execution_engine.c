@@ -24,8 +24,6 @@
 #include "virt-to-phys/orphans.h"
 #include "virt-to-phys/payload_ref.h"
 
-enum { LOOK_QPS = 4 }; /* of a list, looked at in each poll */
-
 #define MACHINE	      ee_machine
 #define MACHINE_NAME  "ExecutionEngine"
 #define MACHINE_ID(s) EE_##s
@@ -420,15 +418,11 @@ unsigned ee_look(struct engine *e, struct qp_list *list, ee_look_at look_at)
 	unsigned looked = 0;
 	struct qp *qp;
 
-	if (likely(list->head == QP_LIST_END))
-		return 0;
-	if (channel_room(&e->channel[CHANNEL_EE_RESPG]) < LOOK_QPS)
-		return 0;
 	ee->out_count = 0;
 	do {
 		qp = qp_list_take(list);
 		look_at(e, qp);
-	} while (++looked < LOOK_QPS && qp->index != last); /* at most all of them, once */
+	} while (++looked < EE_LOOK_QPS && qp->index != last); /* at most all of them, once */
 	if (ee->out_count)
 		channel_put(&e->channel[CHANNEL_EE_RESPG], ee->out, ee->out_count);
 	return ee->out_count;
