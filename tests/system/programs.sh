@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # More programs that are written to libibverbs or librdmacm, as Debian packages them, unmodified:
-# fio, MPICH on UCX, uDAPL's dtest, librpma, Gloo, libiscsi with tgt; between two HCAs of a daemon
-# and between two daemons. And perftest between programs in two network namespaces with a wire
+# fio, MPICH on UCX, uDAPL's dtest, librpma, libfabric, Gloo, libiscsi with tgt; between two HCAs of a
+# daemon and between two daemons. And perftest between programs in two network namespaces with a wire
 # between them. Each part is left out where its package is not there; without any: skipped.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/verbs/pairs.sh"
@@ -92,6 +92,12 @@ with_rpma() {
 		"$SCRATCH/rpma" client "$server_ip" $TCP_PORT
 }
 
+with_fabric() {
+	check "$place: libfabric registers, verbs" hca "$client_socket" "$SCRATCH/fabric" verbs msg "$client_hca"
+	check "$place: libfabric registers, ofi_rxm" hca "$client_socket" \
+		"$SCRATCH/fabric" 'verbs;ofi_rxm' rdm "$client_hca"
+}
+
 with_gloo() {
 	rm -rf "$SCRATCH/store" && mkdir "$SCRATCH/store"
 	start server hca "$server_socket" "$SCRATCH/gloo" "$SCRATCH/store" 0 2 "$server_hca"
@@ -167,6 +173,7 @@ all() {
 	[ ! -x "$SCRATCH/ring" ] || with_mpich
 	given dtest with_dtest
 	[ ! -x "$SCRATCH/rpma" ] || with_rpma
+	[ ! -x "$SCRATCH/fabric" ] || with_fabric
 	[ ! -x "$SCRATCH/gloo" ] || with_gloo
 	given tgtd given iscsi-test-cu with_tgt
 	check "$place: nothing is left" wait_for 10 nothing_left
@@ -181,6 +188,11 @@ if [ -f /usr/include/librpma.h ]; then
 	check 'rpma.c' cc -O1 -o "$SCRATCH/rpma" "$HERE/programs/rpma.c" -lrpma -libverbs
 else
 	leave_out librpma.h
+fi
+if [ -f /usr/include/rdma/fabric.h ]; then
+	check 'fabric.c' cc -O1 -o "$SCRATCH/fabric" "$HERE/programs/fabric.c" -lfabric
+else
+	leave_out rdma/fabric.h
 fi
 if [ -d /usr/include/gloo ] && have g++; then
 	check 'gloo.cc' g++ -o "$SCRATCH/gloo" "$HERE/programs/gloo.cc" -lgloo -libverbs
