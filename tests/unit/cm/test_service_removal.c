@@ -137,16 +137,35 @@ TEST(remove__rejects_requests)
 	expect_no_event(&l.ch);
 }
 
+/* Neither is its route taken, nor are its addresses. */
+TEST(remove__resolves_no_more)
+{
+	struct channel ch = open_channel(1);
+	uint32_t id;
+
+	cm_service_remove(node[1].s, now, 0);
+	assert_int_equal(create_id(&ch, 7, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+	assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.1", 7174, 100), -ENETUNREACH);
+	assert_int_equal(resolve_ip(&ch, id, NULL, "127.0.0.1", 7174, 100), 0);
+	expect_event(&ch, UCM_EVENT_ADDR_RESOLVED);
+	cm_service_remove(node[1].s, now, 1);
+	expect_removal(&ch, id, 7);
+}
+
 TEST(remove__leaves_other_devices)
 {
-	struct end l, c;
+	struct end l, c, other;
 	uint32_t server = connected(&l, &c), resolving;
 
+	other = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+	assert_int_equal(connect_id(&other.ch, other.id, 0x112, ""), 0);
+	settle();
 	assert_int_equal(create_id(&l.ch, 7, RDMA_PS_TCP, UCM_QPT_RC, &resolving), 0);
 	node[1].resolve_again = 1000;
 	assert_int_equal(resolve_ip(&l.ch, resolving, NULL, "10.0.0.1", 1, 1000), 0);
 	cm_service_remove(node[1].s, now, 1);
 	settle();
+	expect_event(&l.ch, UCM_EVENT_CONNECT_REQUEST);
 	expect_no_event(&l.ch);
 	expect_no_event(&c.ch);
 	assert_int_equal(disconnect_id(&l.ch, server), 0);

@@ -118,23 +118,29 @@ TEST(eq_owe__place_by_place)
 	assert_int_equal(counter_read(&counters, COUNTER_eq_overruns), 64); /* none superfluous */
 }
 
-/* Of a QP's two events one finds room, and the other waits for the next. */
+/* Of two events of a QP, or of the port, one finds room, and the other waits for the next. */
 TEST(eq_owe__half_of_an_object)
 {
+	static const struct {
+		enum eqe_type first, second;
+		uint32_t number;
+	} rows[] = {{EQE_COMM_EST, EQE_LAST_WQE, 0x1001}, {EQE_PORT_CHANGE, EQE_GID_CHANGE, 0}};
 	struct eqe ev;
 
-	fill_eq();
-	eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0x1001);
-	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1001);
-	assert_true(take_event(&ev));
-	completion_notify(&completion, &counters);
-	assert_int_equal(counter_read(&counters, COUNTER_events_delayed), 1);
-	drain_eq();
-	completion_notify(&completion, &counters);
-	completion_notify(&completion, &counters);
-	assert_true(take_event(&ev));
-	assert_int_equal(ev.type, EQE_LAST_WQE);
-	assert_int_equal(counter_read(&counters, COUNTER_events_delayed), 2);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		fill_eq();
+		eq_post(&completion, &counters, CLIENT, rows[i].first, rows[i].number);
+		eq_post(&completion, &counters, CLIENT, rows[i].second, rows[i].number);
+		assert_true(take_event(&ev));
+		completion_notify(&completion, &counters);
+		assert_int_equal(counter_read(&counters, COUNTER_events_delayed), 2 * i + 1);
+		drain_eq();
+		completion_notify(&completion, &counters);
+		completion_notify(&completion, &counters);
+		assert_true(take_event(&ev));
+		assert_int_equal(ev.type, rows[i].second);
+		assert_int_equal(counter_read(&counters, COUNTER_events_delayed), 2 * i + 2);
+	}
 }
 
 /* No lcore is kept for long: so many objects are looked at in one turn. */

@@ -4,6 +4,8 @@
 #include "engine_fixture.h"
 #include "header_parser.h"
 #include "hp.h"
+#include "link/link.h"
+#include "virt-to-phys/payload_ref.h"
 
 /* A good frame for queue pair 0 that a test spoils. */
 struct frame {
@@ -535,6 +537,37 @@ TEST(hp_poll__group_waits_at_the_end)
 	fx_assert_counter(multicast_copies, 1);
 }
 
+/* A device is removed whose payload frames refer to that wait for room: the others are delivered, each from
+ * where it stood. */
+TEST(link_drop_orphans__half_delivered)
+{
+	const struct payload_ref ref = {.v2p = &fx->h->v2p};
+
+	for (unsigned i = 0; i < 3; i++)
+		listen_to_group(i);
+	for (unsigned gone = 1; gone < 4; gone++) { /* bits: the first, the second */
+		fx_fill(CHANNEL_HP_EE, 2);
+		receive_for_group(NULL);
+		receive_for_group(NULL);
+		assert_int_equal(hp_poll(fx->e), 2); /* two have the first one */
+		for (unsigned i = 0; i < 2; i++) {
+			struct arrival *a = arrival_of(fx->e->hp->waiting[i]);
+
+			a->payload_elsewhere = gone >> i & 1;
+			memcpy((uint8_t *)(uintptr_t)a->payload, &ref, sizeof(ref));
+		}
+		link_drop_orphans(fx->e, ref.v2p);
+		fx_unfill(CHANNEL_HP_EE);
+		if (gone == 3)
+			receive_for_group(NULL);
+		hp_poll(fx->e);
+		for (unsigned qp = gone == 2 ? 2 : 0; qp < 3; qp++)
+			taken_for(fx_take(CHANNEL_HP_EE), qp);
+		assert_null(fx_take(CHANNEL_HP_EE));
+		assert_int_equal(rte_mempool_in_use_count(fx->packets), 0);
+	}
+}
+
 TEST(hp_poll__group_nobody_or_damaged)
 {
 	struct frame f = good(WIRE_UD_SEND_ONLY);
@@ -552,6 +585,10 @@ TEST(hp_poll__group_nobody_or_damaged)
 	receive_for_group(NULL);
 	dropped(COUNTER_drop_rx_pkey);
 	fx->qp[0]->pkey = 0xffff;
+	admit(&(struct wire_path){.src_ip = {0xfe, 0x80}}, 64);
+	receive_for_group(NULL);
+	dropped(COUNTER_drop_rx_peer);
+	fx->h->admitted[0].count = 0;
 	assert_int_equal(multicast_detach(&fx->h->multicast, mgid, fx->qp[0]->qpn), 0);
 	receive_for_group(NULL);
 	dropped(COUNTER_drop_rx_multicast);
