@@ -15,9 +15,13 @@ once() {
 }
 check 'payload is copied once' once
 
-# The share of the limit is not tested here.
-printf 'bulk 10 GB/s\nmessages 10 M/s\n' >"$SCRATCH/limit"
-pair ring --demo --limit "$SCRATCH/limit"
+# As `make demo` shows it: the table, at the end what was verified, and neither what the daemon says nor counters.
+demo() { "$(dirname "$0")/../../app/demo.sh" "$BUILD"; }
+check 'the demo' demo
+cp "$SCRATCH/check.log" "$SCRATCH/demo"
+check 'it has a table' grep -E '^RC FLUSH .* %$' "$SCRATCH/demo"
+check 'and ends with what was verified' grep '^Verified: .* every byte right' <(tail -n 1 "$SCRATCH/demo")
+check 'it shows nothing else' no_lines <(grep -E 'ready after|_packets' "$SCRATCH/demo")
 pair ring write_bw -a -n 200
 pair ring write_bw -q 64 -D 1
 # More descriptors posted in chains than the daemon has buffers for.
