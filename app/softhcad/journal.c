@@ -24,10 +24,9 @@ void journal_open(const char *path)
 static const char *field_of(const char *part, size_t key_bytes)
 {
 	static const char *const fields[][2] = {
-		{"hca", "SOFTHCA_HCA"},
-		{"port", "SOFTHCA_HCA"}, /* called like its HCA */
-		{"client", "SOFTHCA_CLIENT"},
-		{"pid", "SOFTHCA_PID"},
+		{"hca", "SOFTHCA_HCA"},	      {"port", "SOFTHCA_HCA"}, /* called like its HCA */
+		{"client", "SOFTHCA_CLIENT"}, {"pid", "SOFTHCA_PID"},
+		{"user", "SOFTHCA_USER"}, /* who changes something */
 	};
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)

@@ -80,7 +80,7 @@ int removal_ask(void *ctx, const struct control_changer *who, const char *hca, b
 		return ret == -ENOENT ? -ENODEV : ret;
 	}
 	config_remove_hca(&d->config, hca);
-	LOG(NOTICE, "user %u, pid %d: hca %s is being removed", (unsigned)who->uid, (int)who->pid,
+	LOG(NOTICE, "pid %d: user %u: hca %s is being removed", (int)who->pid, (unsigned)who->uid,
 	    hca);
 	removal_begin(d);
 	return -EAGAIN;

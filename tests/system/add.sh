@@ -75,7 +75,7 @@ check 'a program listens everywhere' wait_for 20 anywhere_listens
 sleep 1
 check 'an HCA is added' add_lo
 check 'which is told' grep -qx 'lo: added' "$SCRATCH/tool.log"
-check 'and logged with the user' says "user $(id -u), pid "
+check 'and logged with the user' says ": user $(id -u): "
 check 'a program that runs sees it when it asks again' looked 'lo has come'
 check 'new ones, too' eval 'run ibv_devices | grep -q lo'
 check 'and sysfs' eval 'run ls /sys/class/infiniband | grep -qx lo'

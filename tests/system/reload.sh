@@ -81,7 +81,7 @@ as() {
 refused() { ! "$@" && grep -q "$why" "$SCRATCH/set.log"; }
 check 'one setting of one HCA' set_ left.loss 0.02
 check 'is told' grep -qx 'left.loss: 0 -> 0.02' "$SCRATCH/set.log"
-check 'and logged with its user' says "user $(id -u), pid "
+check 'and logged with its user' says ": user $(id -u): "
 lost=$(counted impaired_lost)
 moves
 check 'it applies' lost_more_than "$lost"
@@ -193,7 +193,7 @@ if [ "$(id -u)" -eq 0 ]; then
 	check 'a member of the group' as 65533 65534 --clear-groups loss 0.1
 	check 'also if it is one of many' as 65533 65533 --groups=65532,65534 loss 0
 	why=EPERM check 'not of others' refused as 65533 65533 --groups=65531,65532 loss 0.1
-	check 'nothing else has happened' [ "$(grep -c 'user 65533, pid .*applied' "$SCRATCH/ring.log")" = 4 ]
+	check 'nothing else has happened' [ "$(grep -c ': user 65533: .*applied' "$SCRATCH/ring.log")" = 4 ]
 	check 'the daemon ends cleanly' stop "$daemon"
 	daemon ring -c "$SCRATCH/ring.conf" --set daemon.socket_mode=0660
 	daemon=$started

@@ -63,7 +63,7 @@ sleep 0.2
 check 'the HCA is removed' tool remove right
 check 'which is told' grep -qx 'right: removed' "$SCRATCH/tool.log"
 "$TOOL" --socket "$SCRATCH/ring.sock" resume >/dev/null
-check 'and logged with the user' says "user $(id -u), pid "
+check 'and logged with the user' says ": user $(id -u): "
 check 'its program gets DEVICE_FATAL and errors, and ends' eval 'ended "$right" || { cat "$SCRATCH/right.log"; false; }'
 check 'that of its peer that the link is down, and errors' eval 'ended "$left" || { cat "$SCRATCH/left.log"; false; }'
 check 'a program of librdmacm ends' ended "$server"

@@ -81,6 +81,8 @@ TEST(journal__fields_of_each_line)
 		 "SOFTHCA_MODULE=cm\nSOFTHCA_HCA=right\n"},
 		{"softhca: client 3: pid 77: captures left",
 		 "SOFTHCA_MODULE=cm\nSOFTHCA_CLIENT=3\nSOFTHCA_PID=77\n"},
+		{"softhca: pid 77: user 0: right.loss: 0 -> 1, applied",
+		 "SOFTHCA_MODULE=cm\nSOFTHCA_PID=77\nSOFTHCA_USER=0\n"},
 		{"EAL: hugepages: none", "SOFTHCA_MODULE=EAL\n"},
 		{"hca left: removed", ""},
 		{"softhca: hca : ", "SOFTHCA_MODULE=cm\n"},
