@@ -40,6 +40,8 @@ expect 1 'no daemon answers' --socket "$socket" status
 expect 2 "unknown command 'nonsense'" nonsense
 expect 2 "did you mean 'status'?" staus
 expect 2 "did you mean 'counters'?" show count
+expect 2 $'unknown command \'foo\'\n' foo
+expect 2 'show what?' show
 expect 2 "did you mean '--json'?" status --josn
 expect 2 'takes no --dot' fifos --dot
 expect 2 'missing the argument of -i' runtime -i
@@ -80,13 +82,15 @@ expect 2 'no state of a queue pair' --socket "$socket" qp --state RDY
 expect 0 "$daemon  softhcad" --socket "$socket" qp --pid "$daemon"
 expect 0 'none' --socket "$socket" qp --pid 1
 expect 0 'peer qpn' --socket "$socket" qp
-expect 1 'there is no such queue pair' --socket "$socket" --hca hca0 qp 77
-expect 1 'does not answer' qp 77 --hca hca0 --socket "$socket"
+expect 1 'hca0 has no queue pair 77' --socket "$socket" --hca hca0 qp 77
+expect 1 'no HCA has a queue pair 77' --socket "$socket" qp 77
+expect 0 'hca1' --socket "$socket" qp 1
+expect 1 'has no queue pair' qp 77 --hca hca0 --socket "$socket"
 expect 2 'no number of a queue pair' --socket "$socket" qp abc
 expect 2 'no number of a queue pair' --socket "$socket" qp 7x
 expect 2 'no number of a queue pair' --socket "$socket" qp 0
 expect 0 'hca1' complete --socket "$socket" --hca h
-expect 1 'there is no such HCA' --socket "$socket" --hca nosuch counters
+expect 1 "there is no HCA 'nosuch';" --socket "$socket" --hca nosuch counters
 expect 0 'hca1, engine 1' --socket "$socket" fifos
 expect 0 'cycles each' --socket "$socket" show runtime -i 0.2
 expect 2 'seconds' --socket "$socket" runtime -i soon
@@ -100,6 +104,9 @@ expect 0 'Probability that a packet is dropped' --socket "$socket" set loss
 expect 0 '512' --socket "$socket" --hca hca0 set quantum_bytes 512
 expect 0 'hca0.quantum_bytes: as before' set --socket "$socket" hca0.quantum_bytes 512
 expect 0 'hca0.gateway: nothing -> 192.168.77.9' --socket "$socket" set hca0.gateway 192.168.77.9
+expect 0 'hca1.gateway: nothing -> fd77::9' --socket "$socket" set hca1.gateway=fd77::9
+expect 0 'hca1.gateway: fd77::9 -> nothing' --socket "$socket" set hca1.gateway=
+expect 1 "hca0.address: '10.9.9.9' has no prefix length" --socket "$socket" set hca0.address 10.9.9.9
 expect 1 'needs a restart' --socket "$socket" set daemon.cm off
 expect 1 'is none of' --socket "$socket" set log_level loud
 expect 2 "did you mean 'loss'?" --socket "$socket" set los 1
@@ -125,7 +132,7 @@ for ((i = 0; i < 100; i++)); do
 	[ ! -S "$scratch/mute.sock" ] || break
 	sleep 0.02
 done
-expect 1 'does not answer status : Connection timed out' --socket "$scratch/mute.sock" status
+expect 1 'does not answer status: Connection timed out' --socket "$scratch/mute.sock" status
 kill "$mute"
 expect 0 'hca1.loss' complete --socket "$socket" set hca1.l
 expect 0 '0 identifiers' --socket "$socket" cm
@@ -139,7 +146,8 @@ expect 0 '--watch[=SECONDS]' help qp
 expect 2 'takes no --write' --socket "$socket" status --write x
 expect 2 '--rotate needs a file' --socket "$socket" capture --rotate 1M
 expect 2 'not a number of bytes' --socket "$socket" capture -w x --rotate 1T
-expect 1 'there is no such HCA' --socket "$socket" capture nosuch
+expect 2 "unknown HCA or channel 'nosuch'" --socket "$socket" capture nosuch
+expect 2 "did you mean 'hp_rrc'" --socket "$socket" capture hca0.hp_rc
 expect 2 "filter 'no such host'" --socket "$socket" capture -f 'no such host'
 expect 0 'hca1' complete --socket "$socket" capture h
 expect 0 'hp_ee' complete --socket "$socket" capture hp
@@ -172,6 +180,8 @@ expect 0 'responder_exec' complete --socket "$socket" pause resp
 expect 1 'message 1 was not posted' --socket "$socket" trace 1 --wqe 1 -i 0.05
 expect 2 'trace which queue pair' --socket "$socket" trace x
 expect 1 'no such queue pair' --socket "$socket" trace 77
+expect 1 '77: there is no such queue pair' --socket "$socket" trace --qp 77
+expect 2 'trace which queue pair' --socket "$socket" trace 1 --qp 1
 expect 0 '0 steps of 0 messages' --socket "$socket" trace 1 -i 0.05
 expect 0 'softhcad' --socket "$socket" clients
 SOFTHCA_LIBDIR=$scratch expect 1 'is missing' --socket "$socket" cdi

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "ask.h"
+#include "commands.h"
 #include "base/pcapng.h"
 #include "element_line.h"
 #include "filter.h"
@@ -159,6 +160,7 @@ static uint64_t ring_bytes(const struct request *r)
 static int begin(struct capture *c)
 {
 	const char *hca = c->in.capture.device;
+	const char *dot = c->r->object ? strrchr(c->r->object, '.') : NULL;
 	const uint64_t bytes =
 		CAPTURE_HEAD_BYTES + ((ring_bytes(c->r) + PAGE_BYTES - 1) & -(uint64_t)PAGE_BYTES);
 	int fd = make_ring(&c->ring, bytes), error;
@@ -170,6 +172,8 @@ static int begin(struct capture *c)
 	c->in.capture.bytes = bytes;
 	error = ask_capture(c, fd);
 	close(fd);
+	if (error == -ENODEV && c->r->object && !c->in.channel[0])
+		return refuse_channel(dot ? dot + 1 : c->r->object);
 	return error ? failed(hca[0] ? hca : "capture", refusal_text(error)) : EXIT_CODE_OK;
 }
 

@@ -61,6 +61,9 @@ int refuse_setting(const char *name, const char *const *names, unsigned count);
  * nearest name. */
 int refuse_module(const char *name);
 
+/* The same of what is neither an HCA nor a channel, with the nearest channel. */
+int refuse_channel(const char *name);
+
 /* `softhca complete WORD...`: prints what the last word may become, a line each. Asks a daemon for
  * the names of its HCAs if there is one. Exit code. */
 int complete(int count, char **words);

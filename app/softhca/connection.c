@@ -61,41 +61,47 @@ static int receive(struct connection *c, const char *name, const char *parameter
 	return n < 0 ? n : 0;
 }
 
-static const char *refusal_text(int error)
+/* parameters: "HCA[,NUMBER...]" */
+static void explain(const char *name, const char *parameters, int error)
 {
-	switch (error) {
-	case -ENODEV:
-		return "there is no such HCA";
-	case -ENOENT:
-		return "there is no such queue pair";
-	default:
-		return strerror(-error);
-	}
+	const char *comma = strchr(parameters, ',');
+	int hca = (int)strcspn(parameters, ",");
+
+	if (error == -ENOTCONN)
+		fputs("softhca: the daemon has gone\n", stderr);
+	else if (error == -ENODEV)
+		fprintf(stderr, "softhca: there is no HCA '%.*s'; 'softhca status' lists them\n",
+			hca, parameters);
+	else if (error == -ENOENT && comma)
+		fprintf(stderr, "softhca: %.*s has no queue pair %s\n", hca, parameters, comma + 1);
+	else
+		fprintf(stderr, "softhca: the daemon does not answer %s%s%s: %s\n", name,
+			parameters[0] ? " " : "", parameters, strerror(-error));
 }
 
-json_t *connection_ask(struct connection *c, const char *name, const char *parameters)
+json_t *connection_try(struct connection *c, const char *name, const char *parameters, int expected)
 {
 	const char *which = parameters ? parameters : "";
 	char key[64];
 	json_t *value;
-	int ret;
 
 	if (c->fd < 0)
 		return NULL; /* that has been printed */
-	ret = c->error = receive(c, name, which);
-	snprintf(key, sizeof(key), "/softhca/%s", name);
-	if (ret == -ENOTCONN)
-		fputs("softhca: the daemon has gone\n", stderr);
-	else if (ret)
-		fprintf(stderr, "softhca: the daemon does not answer %s %s: %s\n", name, which,
-			refusal_text(ret));
-	if (ret)
+	c->error = receive(c, name, which);
+	if (c->error && c->error != expected)
+		explain(name, which, c->error);
+	if (c->error)
 		return NULL;
+	snprintf(key, sizeof(key), "/softhca/%s", name);
 	value = unwrap(c->answer, key);
-	if (value)
-		return value;
-	fprintf(stderr, "softhca: the daemon does not answer %s %s\n", name, which);
-	return NULL;
+	if (!value)
+		explain(name, which, -EPROTO);
+	return value;
+}
+
+json_t *connection_ask(struct connection *c, const char *name, const char *parameters)
+{
+	return connection_try(c, name, parameters, 0);
 }
 
 json_t *connection_ask_pages(struct connection *c, const char *command, const char *before,

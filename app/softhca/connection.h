@@ -23,6 +23,10 @@ void connection_close(struct connection *c);
  */
 json_t *connection_ask(struct connection *c, const char *name, const char *parameters);
 
+/* The same, but prints nothing if the reason is `expected`, an -errno. */
+json_t *connection_try(struct connection *c, const char *name, const char *parameters,
+		       int expected);
+
 /* Had the last question no answer because there is no HCA of that name (any more)? */
 static inline bool hca_has_gone(const struct connection *c)
 {

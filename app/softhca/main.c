@@ -93,6 +93,9 @@ static int apply_option(enum option_id id, const char *argument, struct request 
 	case OPTION_messages:
 	case OPTION_frames:
 		return read_count(argument, &r->frames);
+	case OPTION_qp:
+		r->qp = argument;
+		break;
 	case OPTION_wqe:
 		return read_count(argument, &r->wqe);
 	case OPTION_filter:
@@ -295,6 +298,8 @@ static int execute(struct line *l)
 	}
 	if (l->word_count) {
 		command = command_find(l->words[0]);
+		if (!command && strcmp(l->words[0], "show") == 0)
+			return refuse("show what?", "");
 		if (!command)
 			return refuse_command(l->words[0]);
 	}

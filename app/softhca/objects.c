@@ -197,15 +197,21 @@ static void filter_qps(const struct request *r, json_t *qps)
 	}
 }
 
+/* Has an HCA a queue pair of the number that was asked for? */
+static bool one_qp_found;
+
 static int show_one_qp(struct connection *c, const struct request *r, const char *hca)
 {
 	char parameters[64];
 	json_t *answer;
 
 	snprintf(parameters, sizeof(parameters), "%s,%s", hca, r->object);
-	answer = connection_ask(c, "qp", parameters);
+	answer = connection_try(c, "qp", parameters, r->hca ? 0 : -ENOENT);
+	if (!answer && c->error == -ENOENT && !r->hca)
+		return EXIT_CODE_OK; /* another may have it */
 	if (!answer)
 		return EXIT_CODE_FAILURE;
+	one_qp_found = true;
 	if (r->json)
 		puts(c->answer);
 	else
@@ -256,6 +262,7 @@ int check_state(const struct request *r)
 int view_qp(struct connection *c, const struct request *r)
 {
 	char *end;
+	int code;
 
 	if (r->object && (strtoul(r->object, &end, 0) - 1 >= QPN_MAX || *end)) {
 		fprintf(stderr, "softhca: '%s' is no number of a queue pair\n", r->object);
@@ -263,7 +270,12 @@ int view_qp(struct connection *c, const struct request *r)
 	}
 	if (check_state(r))
 		return EXIT_CODE_USAGE;
-	return for_each_hca(c, r, r->object ? show_one_qp : show_qps);
+	code = for_each_hca(c, r, r->object ? show_one_qp : show_qps);
+	if (!code && r->object && !one_qp_found) {
+		fprintf(stderr, "softhca: no HCA has a queue pair %s\n", r->object);
+		code = EXIT_CODE_FAILURE;
+	}
+	return code;
 }
 
 static void print_calls(json_t *calls)

@@ -13,6 +13,8 @@
 #include "table.h"
 #include "target.h"
 
+enum { NAME_BYTES = 128 };
+
 int settings_open(const char *socket, struct settings *s)
 {
 	struct control_get_setting in = {.version = CONTROL_VERSION};
@@ -162,11 +164,28 @@ static int show_or_change(const struct settings *all, const struct request *r)
 	return EXIT_CODE_OK;
 }
 
-int view_set(struct connection *unused, const struct request *r)
+/* "NAME=VALUE" is taken, too, as softhcad and softhca add take it. */
+static void split(struct request *r, char name[NAME_BYTES])
+{
+	size_t n = r->object ? strcspn(r->object, "=") : 0;
+
+	if (!n || !r->object[n] || r->value || n >= NAME_BYTES)
+		return;
+	memcpy(name, r->object, n);
+	name[n] = '\0';
+	r->value = r->object + n + 1;
+	r->object = name;
+}
+
+int view_set(struct connection *unused, const struct request *given)
 {
 	static struct settings all;
+	struct request wanted = *given;
+	const struct request *r = &wanted;
 	int ret = settings_open(r->socket, &all), code;
+	char name[NAME_BYTES];
 
+	split(&wanted, name);
 	if (ret)
 		return target_missing(r, ret);
 	code = show_or_change(&all, r);

@@ -45,7 +45,7 @@ static void consider(struct guess *g, const char *word)
 	bool begins = g->typed[0] && strncmp(word, g->typed, strlen(g->typed)) == 0;
 	unsigned d = begins ? 1 : distance(g->typed, word);
 
-	if (d >= g->distance || d >= strlen(word))
+	if (d >= g->distance || d > 1 + strlen(g->typed) / 4)
 		return;
 	g->best = word;
 	g->distance = d;
@@ -106,6 +106,15 @@ int refuse_module(const char *name)
 		}
 	}
 	return refuse_word("stage or module", "", &g);
+}
+
+int refuse_channel(const char *name)
+{
+	struct guess g = {.typed = name, .distance = 3};
+
+	for (unsigned i = 0; i < CHANNEL_COUNT; i++)
+		consider(&g, channel_infos[i].name);
+	return refuse_word("HCA or channel", "", &g);
 }
 
 int refuse_setting(const char *name, const char *const *names, unsigned count)

@@ -266,12 +266,12 @@ static int show(struct followed *t, const struct request *r)
 static int begin(struct followed *t, const struct request *r)
 {
 	struct control_trace in = {.version = CONTROL_VERSION};
-	const char *hca = r->hca ? r->hca : "";
+	const char *hca = r->hca ? r->hca : "", *which = r->qp ? r->qp : r->object;
 	char *end = NULL;
-	unsigned long qpn = r->object ? strtoul(r->object, &end, 0) : 0;
+	unsigned long qpn = which ? strtoul(which, &end, 0) : 0;
 	int ret;
 
-	if (!r->object || *end || qpn == 0 || qpn > QPN_MAX) {
+	if (!which || (r->qp && r->object) || *end || qpn == 0 || qpn > QPN_MAX) {
 		fputs("softhca: trace which queue pair? 'softhca qp' lists them\n", stderr);
 		return EXIT_CODE_USAGE;
 	}
@@ -282,7 +282,7 @@ static int begin(struct followed *t, const struct request *r)
 	if (t->daemon < 0)
 		return target_missing(r, t->daemon);
 	ret = ask(t->daemon, CONTROL_TRACE, &in, sizeof(in), &t->begun, sizeof(t->begun), -1, NULL);
-	return ret ? failed(r->object, refusal_text(ret)) : EXIT_CODE_OK;
+	return ret ? failed(which, refusal_text(ret)) : EXIT_CODE_OK;
 }
 
 int view_trace(struct connection *unused, const struct request *r)

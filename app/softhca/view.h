@@ -29,6 +29,7 @@ struct request {
 	const char *sort;   /* top: key of the queue pairs; NULL: the first */
 	bool probe;	    /* status: measure the distances of the lcores */
 	bool keep;	    /* pause: beyond the end of this process */
+	const char *qp;	    /* trace: instead of the operand; NULL: none */
 	unsigned wqe;	    /* trace: only that message, from 1; 0: all */
 	/* capture */
 	const char *filter;		 /* NULL: all frames */

@@ -195,15 +195,21 @@ static void keep(void *ctx, const struct config_change *c)
 	*(struct config_change *)ctx = *c;
 }
 
+/* `what` may begin with the key, which is said already. */
 static int answer(char *text, unsigned bytes, const char *assignment, const char *what, int error)
 {
+	size_t name = strcspn(assignment, "="), section = strcspn(assignment, "."), key;
+
+	key = section < name ? name - section - 1 : name;
+	if (strncmp(what, assignment + name - key, key) == 0 && strncmp(what + key, ": ", 2) == 0)
+		what += key + 2;
 	snprintf(text, bytes, "%.*s: %s", (int)strcspn(assignment, "="), assignment, what);
 	return error;
 }
 
 static void name_changer(const struct control_changer *who, char out[CHANGER_BYTES])
 {
-	snprintf(out, CHANGER_BYTES, "user %u, pid %d", (unsigned)who->uid, (int)who->pid);
+	snprintf(out, CHANGER_BYTES, "pid %d: user %u", (int)who->pid, (unsigned)who->uid);
 }
 
 int change_one(void *ctx, const struct control_changer *who, const char *assignment, char *text,
