@@ -206,11 +206,8 @@ void lcores_sample_busy(struct lcores *l)
 
 	if (passed_ns < SAMPLE_NS)
 		return;
-	for (unsigned i = 0; i < l->count; i++) {
-		uint64_t busy_ns = __atomic_load_n(&l->loops[i].busy_ns, __ATOMIC_RELAXED);
-
-		l->busy_permille[i] = (busy_ns - l->sampled_busy_ns[i]) * 1000 / passed_ns;
-		l->sampled_busy_ns[i] = busy_ns;
-	}
+	for (unsigned i = 0; i < l->count; i++)
+		l->busy_permille[i] =
+			lcore_loop_busy_permille(&l->loops[i], &l->sampled_busy_ns[i], passed_ns);
 	l->sampled_ns = now_ns;
 }

@@ -321,6 +321,16 @@ static void begin_round(struct lcore_loop *l, bool was_busy)
 	publish_time(l);
 }
 
+uint32_t lcore_loop_busy_permille(const struct lcore_loop *l, uint64_t *sampled_ns,
+				  uint64_t passed_ns)
+{
+	uint64_t busy_ns = __atomic_load_n(&l->busy_ns, __ATOMIC_RELAXED) - *sampled_ns;
+
+	busy_ns = RTE_MIN(busy_ns, passed_ns);
+	*sampled_ns += busy_ns;
+	return passed_ns ? busy_ns * 1000 / passed_ns : 0;
+}
+
 int lcore_loop_run(void *loop)
 {
 	struct lcore_loop *l = loop;

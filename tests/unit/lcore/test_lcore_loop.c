@@ -256,3 +256,15 @@ TEST(lcore_loop_run__leaves_its_cpu_to_clients)
 	}
 	crowd_now = CROWD_NONE;
 }
+
+/* 1.5 s of a second, as a round ended that had begun in the one before. */
+TEST(lcore_loop_busy_permille__at_most_all_of_the_time)
+{
+	struct lcore_loop l = {.busy_ns = 1500000000};
+	uint64_t sampled_ns = 0;
+
+	assert_int_equal(lcore_loop_busy_permille(&l, &sampled_ns, 1000000000), 1000);
+	l.busy_ns += 250000000;
+	assert_int_equal(lcore_loop_busy_permille(&l, &sampled_ns, 1000000000), 750);
+	assert_int_equal(lcore_loop_busy_permille(&l, &sampled_ns, 1000000000), 0);
+}

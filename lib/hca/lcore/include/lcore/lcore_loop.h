@@ -85,6 +85,12 @@ void lcore_loop_remove(struct lcore_loop *l, const struct hca *h);
 /* lcore_function_t: runs until *stop; may be run again. Returns 0. */
 int lcore_loop_run(void *loop);
 
+/* Its share of that time in rounds with work, in 1/1000, from 0 to 1000. A round counts when it ends, however
+ * long it lasted: what is more than the time that passed counts for the next. *sampled_ns: 0 at first,
+ * then the caller keeps it. Any thread, one at a time. */
+uint32_t lcore_loop_busy_permille(const struct lcore_loop *l, uint64_t *sampled_ns,
+				  uint64_t passed_ns);
+
 /* Ends its sleep, or the one that it is about to begin. Any thread. */
 void lcore_loop_wake(struct lcore_loop *l);
 
