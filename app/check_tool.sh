@@ -120,6 +120,14 @@ expect 1 "HCA 'hca1' exists already" --socket "$socket" add hca1 peer=hca1
 expect 2 'remove which HCA' --socket "$socket" remove
 expect 1 "no HCA 'hca2'" --socket "$socket" remove hca2
 expect 0 'hca1' complete --socket "$socket" remove h
+expect 0 '1' complete --socket "$socket" trace ''
+expect 0 "$daemon" complete --socket "$socket" qp --pid ''
+expect 0 'RTS' complete qp --state R
+expect 0 'qpn' complete top -s q
+expect 0 'hca1.hp_rrc' complete capture hca1.hp
+expect 0 'hca0.respg' complete pause hca0.r
+expect 0 'dcqcn' complete set hca0.cc d
+expect 0 '--libdir' complete run --l
 # A daemon that does not answer is not one that has gone.
 python3 -c 'import os, socket, sys, time
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a word of the command line may become, for shells; see commands.h. */
 #include <string.h>
+#include "columns.h"
 #include "commands.h"
 #include "pipeline/topology.h"
 #include "settings.h"
 #include "target.h"
+#include "top.h"
 
 static void offer(const char *dashes, const char *word, const char *begun)
 {
@@ -23,11 +25,12 @@ static void offer_options(const struct command *c, const char *begun)
 	}
 }
 
-static void offer_commands(const char *begun)
+/* others: also the words that are none of the table. */
+static void offer_commands(const char *begun, bool others)
 {
 	for (unsigned i = 0; i < command_count; i++)
 		offer("", commands[i].name, begun);
-	for (unsigned i = 0; i < OTHER_WORDS; i++)
+	for (unsigned i = 0; others && i < OTHER_WORDS; i++)
 		offer("", other_words[i], begun);
 }
 
@@ -55,92 +58,241 @@ static const struct option_info *awaits_argument(const char *word, const struct 
 	return NULL;
 }
 
-/* The names of the HCAs, if a daemon answers. */
-static void offer_hcas(int count, char **words, const char *begun)
+/* The command line up to the word that is completed. */
+struct typed {
+	int count;
+	char **words;
+	const char *begun; /* the last word */
+};
+
+/* The argument of that option, if it was given; else NULL. */
+static const char *given(const struct typed *t, const char *option)
+{
+	for (int i = 0; i + 1 < t->count; i++) {
+		if (strcmp(t->words[i], option) == 0)
+			return t->words[i + 1];
+	}
+	return NULL;
+}
+
+/* False: no daemon answers. */
+static bool reach(const struct typed *t, struct connection *c)
+{
+	const struct request r = {.socket = given(t, "--socket")};
+
+	return target_connect(&r, c) == 0;
+}
+
+static void offer_hcas(const struct typed *t)
 {
 	static struct connection c;
-	struct request r = {.hca = NULL};
 	json_t *status, *port;
 	const char *hca;
 
-	for (int i = 0; i + 1 < count; i++) {
-		if (strcmp(words[i], "--socket") == 0)
-			r.socket = words[i + 1];
-	}
-	if (target_connect(&r, &c))
+	if (!reach(t, &c))
 		return;
 	status = connection_ask(&c, "status", NULL);
 	json_object_foreach(json_object_get(status, "ports"), hca, port)
 	{
-		offer("", hca, begun);
+		offer("", hca, t->begun);
 	}
 	json_decref(status);
 	connection_close(&c);
 }
 
-/* The names of the settings that can change, if a daemon answers. */
-static void offer_settings(int count, char **words, const char *begun)
+static void offer_qps_of(struct connection *c, const char *hca, const char *begun)
+{
+	json_t *answer = qps_ask(c, hca), *qp;
+	const char *qpn;
+
+	json_object_foreach(json_object_get(answer, "qps"), qpn, qp)
+	{
+		offer("", qpn, begun);
+	}
+	json_decref(answer);
+}
+
+static void offer_qps(const struct typed *t)
+{
+	const char *hca = given(t, "--hca");
+	static struct connection c;
+	json_t *status, *port;
+
+	if (!reach(t, &c))
+		return;
+	status = connection_ask(&c, "status", NULL);
+	if (hca)
+		offer_qps_of(&c, hca, t->begun);
+	else
+		json_object_foreach(json_object_get(status, "ports"), hca, port)
+		{
+			offer_qps_of(&c, hca, t->begun);
+		}
+	json_decref(status);
+	connection_close(&c);
+}
+
+static void offer_pids(const struct typed *t)
+{
+	static struct connection c;
+	json_t *clients, *one;
+	const char *id;
+	char pid[16];
+
+	if (!reach(t, &c))
+		return;
+	clients = clients_ask(&c);
+	json_object_foreach(json_object_get(clients, "clients"), id, one)
+	{
+		snprintf(pid, sizeof(pid), "%llu", number_of(one, "pid"));
+		offer("", pid, t->begun);
+	}
+	json_decref(clients);
+	connection_close(&c);
+}
+
+/* The names of the settings that can change. */
+static void offer_settings(const struct typed *t)
 {
 	static struct settings all;
-	const char *socket = NULL;
 	char name[2 * sizeof(all.setting[0].key)];
 
-	for (int i = 0; i + 1 < count; i++) {
-		if (strcmp(words[i], "--socket") == 0)
-			socket = words[i + 1];
-	}
-	if (settings_open(socket, &all))
+	if (settings_open(given(t, "--socket"), &all))
 		return;
 	for (unsigned i = 0; i < all.count; i++) {
 		snprintf(name, sizeof(name), "%s.%s", all.setting[i].section, all.setting[i].key);
 		if (all.setting[i].runtime)
-			offer("", name, begun);
+			offer("", name, t->begun);
 	}
 	settings_close(&all);
 }
 
-static void offer_modules(const char *begun)
+/* The words that the setting may be, as its unit lists them. */
+static void offer_values(const char *setting, const char *begun)
 {
-	for (unsigned i = 0; i < STAGE_COUNT; i++)
-		offer("", stage_infos[i].name, begun);
-	for (unsigned i = 0; i < MODULE_COUNT; i++)
-		offer("", module_infos[i].name, begun);
+	static const struct named_text units[] = {
+#define SETTING(scope, key, kind, field, unit, def, min, max, change, doc) {key, unit},
+#include "settings.def"
+	};
+	const char *dot = strrchr(setting, '.'), *key = dot ? dot + 1 : setting;
+	char words[CELL_BYTES], *rest = NULL;
+
+	for (unsigned i = 0; i < COUNT_OF(units); i++) {
+		if (strcmp(units[i].name, key) != 0 || !strchr(units[i].text, '|'))
+			continue;
+		snprintf(words, sizeof(words), "%s", units[i].text);
+		for (char *w = strtok_r(words, "|", &rest); w; w = strtok_r(NULL, "|", &rest))
+			offer("", w, begun);
+	}
 }
 
-static void offer_captured(int count, char **words, const char *begun)
+/* A word behind "HCA.", if that has been typed, or by itself. */
+static void offer_part(const struct typed *t, const char *part)
 {
-	offer_hcas(count, words, begun);
+	const char *dot = strrchr(t->begun, '.');
+	char hca[HCA_NAME_BYTES + 1] = "";
+
+	if (dot)
+		snprintf(hca, sizeof(hca), "%.*s", (int)(dot - t->begun) + 1, t->begun);
+	offer(hca, part, t->begun);
+}
+
+/* Those that can be paused: not those that others call. */
+static void offer_modules(const struct typed *t)
+{
+	for (unsigned i = 0; i < STAGE_COUNT; i++)
+		offer_part(t, stage_infos[i].name);
+	for (unsigned i = 0; i < MODULE_COUNT; i++) {
+		if (module_caller(i) == MODULE_COUNT)
+			offer_part(t, module_infos[i].name);
+	}
+}
+
+static void offer_captured(const struct typed *t)
+{
+	if (!strchr(t->begun, '.'))
+		offer_hcas(t);
 	for (unsigned i = 0; i < CHANNEL_COUNT; i++)
-		offer("", channel_infos[i].name, begun);
+		offer_part(t, channel_infos[i].name);
+}
+
+static void offer_words(const char *const *words, unsigned count, const char *begun)
+{
+	for (unsigned i = 0; i < count; i++)
+		offer("", words[i], begun);
+}
+
+static void offer_argument(const struct option_info *option, const struct typed *t)
+{
+	static const char *const states[] = {QP_STATE_NAMES};
+
+	switch ((enum option_id)(option - option_infos)) {
+	case OPTION_hca:
+		offer_hcas(t);
+		break;
+	case OPTION_qp:
+		offer_qps(t);
+		break;
+	case OPTION_pid:
+		offer_pids(t);
+		break;
+	case OPTION_state:
+		offer_words(states, COUNT_OF(states), t->begun);
+		break;
+	case OPTION_sort:
+		offer_words(top_sorts, SORT_COUNT, t->begun);
+		break;
+	default: /* a number or a file */
+		break;
+	}
+}
+
+static void offer_operand(const struct command *command, const struct typed *t)
+{
+	const char *before = t->words[t->count - 2];
+	bool first = strcmp(before, command->name) == 0 || before[0] == '-';
+
+	if (strcmp(command->name, "help") == 0)
+		offer_commands(t->begun, false);
+	else if (strcmp(command->operands, "HCA") == 0)
+		offer_hcas(t);
+	else if (strcmp(command->name, "capture") == 0)
+		offer_captured(t);
+	else if (strstr(command->operands, "MODULE"))
+		offer_modules(t);
+	else if (strstr(command->operands, "QPN"))
+		offer_qps(t);
+	else if (strcmp(command->name, "set") == 0 && first)
+		offer_settings(t);
+	else if (strcmp(command->name, "set") == 0)
+		offer_values(before, t->begun);
 }
 
 int complete(int count, char **words)
 {
-	const char *begun = count ? words[count - 1] : "";
+	static const char *const run_options[] = {"--verbose", "--socket", "--libdir", "--help"};
+	const struct typed t = {count, words, count ? words[count - 1] : ""};
 	const struct command *command = NULL;
 	const struct option_info *awaiting;
+	bool run = false, shown = false;
 
-	for (int i = 0; i + 1 < count && !command; i++) {
-		if (i == 0 || !awaits_argument(words[i - 1], NULL))
-			command = command_find(words[i]);
+	for (int i = 0; i + 1 < count && !command && !run; i++) {
+		if (i && awaits_argument(words[i - 1], NULL))
+			continue;
+		command = command_find(words[i]);
+		run = !shown && strcmp(words[i], "run") == 0;
+		shown |= strcmp(words[i], "show") == 0;
 	}
 	awaiting = count > 1 ? awaits_argument(words[count - 2], command) : NULL;
-	if (awaiting) {
-		if (strcmp(awaiting->name, "hca") == 0)
-			offer_hcas(count, words, begun);
-		return EXIT_CODE_OK;
-	}
-	if (begun[0] == '-')
-		offer_options(command, begun);
-	else if (!command || strcmp(command->name, "help") == 0)
-		offer_commands(begun);
-	else if (strcmp(command->operands, "HCA") == 0)
-		offer_hcas(count, words, begun);
-	else if (strcmp(command->name, "capture") == 0)
-		offer_captured(count, words, begun);
-	else if (strstr(command->operands, "MODULE"))
-		offer_modules(begun);
-	else if (strcmp(command->name, "set") == 0 && strcmp(words[count - 2], "set") == 0)
-		offer_settings(count, words, begun);
+	if (run)
+		offer_words(run_options, COUNT_OF(run_options), t.begun);
+	else if (awaiting)
+		offer_argument(awaiting, &t);
+	else if (t.begun[0] == '-')
+		offer_options(command, t.begun);
+	else if (!command)
+		offer_commands(t.begun, !shown);
+	else
+		offer_operand(command, &t);
 	return EXIT_CODE_OK;
 }
