@@ -433,7 +433,7 @@ unsigned tc_poll(struct engine *e)
 	n = commands(e, CHANNEL_RTC_TC) + commands(e, CHANNEL_RRC_TC);
 	from = t->tick;
 	t->tick = now;
-	if (likely(now <= from)) /* another lcore's clock may be behind */
+	if (likely(now == from))
 		return n;
 	for (uint32_t level = 0; level < t->levels; level++)
 		n += level_due(e, level, from, now);

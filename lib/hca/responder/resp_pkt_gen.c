@@ -378,7 +378,7 @@ void respg_forget(struct engine *e, struct qp *qp)
 	order_purge(qp);
 	qp_list_remove(&p->notify, qp);
 	pacer_leave(&p->pacer, qp);
-	if (qp->respg.active.listed && qp_list_first(&p->active) == qp)
+	if (qp_list_first(&p->active) == qp)
 		end_turn(e, p, qp);
 	else
 		qp_list_remove(&p->active, qp);
