@@ -300,7 +300,7 @@ RIG_TEST(uc__bad_requests_are_dropped_with_their_message, rig_make(SERVICE_UC))
 	n = 6;
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_uc_request), n);
 	request(s, WIRE_UC_WRITE_FIRST, psn++, 2 * MTU, MTU);
-	request(s, WIRE_UC_SEND_LAST, psn++, 0, MTU); /* another operation's */
+	request(s, WIRE_UC_SEND_LAST, psn, 0, MTU); /* another operation's */
 	request(s, WIRE_UC_WRITE_LAST, psn++, 0, MTU);
 	quiet(s);
 	assert_true(sim_counter(s, 0, COUNTER_drop_uc_request) > n);

@@ -222,6 +222,14 @@ TEST(walk__proof_that_the_peer_keeps)
 		fx_unfill(CHANNEL_RRC_RPG);
 		rrc_poll(fx->e);
 	}
+	fx->qp[0]->rrc.peer_keeps = 2; /* and once more, when one packet was sent again */
+	sends(3);
+	nak(P(16));
+	rrc_poll(fx->e);
+	assert_again(16, 1);
+	acknowledge(P(18));
+	rrc_poll(fx->e);
+	assert_int_equal(fx->qp[0]->rrc.peer_keeps, 4);
 }
 
 /* The next one waits twice as long; an acknowledgement ends that. Never longer than Ttr. */

@@ -308,14 +308,19 @@ TEST(visit__busy_since)
 	assert_true(q->rtc.busy_since_ns == FX_START_NS + 5000);
 }
 
-static void close_qp(struct qp *q)
+static void polled_away(struct qp *q)
 {
-	__atomic_store_n(&q->qpn, 0, __ATOMIC_SEQ_CST);
-	hca_close_qp(fx->h, q);
 	rtc_poll(fx->e);
 	assert_int_not_equal(q->closed & 1u << WAKE_RTC, 0);
 	assert_int_equal(q->rtc.active.listed, 0);
 	assert_null(q->rtc.head);
+}
+
+static void close_qp(struct qp *q)
+{
+	__atomic_store_n(&q->qpn, 0, __ATOMIC_SEQ_CST);
+	hca_close_qp(fx->h, q);
+	polled_away(q);
 }
 
 /* A queue pair that is taken away waits for no room: its turn that was cut short is not the next one's,
@@ -350,6 +355,25 @@ TEST(release__starved)
 	close_qp(fx->qp[1]);
 	assert_null(qp_list_first(&fx->e->rtc->starved));
 	fx_unfill(CHANNEL_RTC_RPG);
+	f->fresh = 0;
+}
+
+/* Its turn comes before it is woken. */
+TEST(release__at_its_turn)
+{
+	struct mq_free *f = &fx->e->mq->sw_free;
+
+	fx_fill(CHANNEL_RTC_RPG, 0);
+	write_of(0, 1);
+	rtc_poll(fx->e);
+	fx_unfill(CHANNEL_RTC_RPG);
+	__atomic_store_n(&fx->qp[0]->qpn, 0, __ATOMIC_SEQ_CST);
+	polled_away(fx->qp[0]);
+	f->fresh = f->size;
+	write_of(1, 1);
+	rtc_poll(fx->e);
+	__atomic_store_n(&fx->qp[1]->qpn, 0, __ATOMIC_SEQ_CST);
+	polled_away(fx->qp[1]);
 	f->fresh = 0;
 }
 
