@@ -174,8 +174,8 @@ static bool is_there(const struct daemon *d, const char *hca)
 /* What has become of it. */
 static int outcome(const struct daemon *d, const char *hca, char *text, unsigned int bytes)
 {
-	const struct not_added *not = &d->not_added;
-	bool known = strcmp(not ->hca, hca) == 0;
+	const struct not_added *last = &d->not_added;
+	bool known = strcmp(last->hca, hca) == 0;
 
 	if (addition_pending(d))
 		return -EAGAIN;
@@ -183,8 +183,8 @@ static int outcome(const struct daemon *d, const char *hca, char *text, unsigned
 		snprintf(text, bytes, "%s: added", hca);
 		return 0;
 	}
-	snprintf(text, bytes, "%s", known ? not ->why.text : "it has been removed again");
-	return known ? not ->error : -EIO;
+	snprintf(text, bytes, "%s", known ? last->why.text : "it has been removed again");
+	return known ? last->error : -EIO;
 }
 
 /* It is created in the control thread's turn: that takes more time than a user has in one. */
