@@ -22,6 +22,7 @@
 #include "data_path.h"
 #include "eth_args.h"
 #include "memif_gate.h"
+#include "memif_listener.h"
 #include "pipeline/icrc.h"
 
 enum { ETH_DESCRIPTORS = 1024 };
@@ -445,10 +446,14 @@ static int memif_create(struct port *port)
 {
 	int error = memif_gate_join(port);
 
-	if (!error && port->config.memif_server)
+	if (!error && port->config.memif_server && !memif_listener_kept(port->config.device))
 		remove_stale_socket(port);
-
-	return error ? error : eth_create(port);
+	if (!error)
+		error = eth_create(port);
+	if (error || !port->config.memif_server)
+		return error;
+	error = memif_listener_keep(port->config.device);
+	return error ? refused(port, "listener", error) : 0;
 }
 
 static void memif_destroy(struct port *port)
@@ -475,7 +480,9 @@ static uint64_t next_kick(const struct port *port, uint64_t now_ms)
 static int memif_start(struct port *port)
 {
 	memif_gate_shut();
+	memif_exclude(port);
 	memif_try(port);
+	memif_admit(port);
 	port->next_kick_ms = next_kick(port, port_now_ms());
 	if (!port->eth_waiting)
 		return 0;

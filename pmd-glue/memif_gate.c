@@ -30,10 +30,18 @@ static struct {
 	unsigned int n_ports;
 } gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
+static __thread bool is_interrupt_thread;
+
+bool memif_gate_in_interrupt(void)
+{
+	return is_interrupt_thread;
+}
+
 /* Interrupt thread. */
 static void gate_callback(void *arg)
 {
 	(void)arg;
+	is_interrupt_thread = true;
 	pthread_mutex_lock(&gate.lock);
 	gate.inside = true;
 	gate.visits++;
@@ -135,7 +143,7 @@ void memif_exclude(struct port *port)
 void memif_admit(struct port *port)
 {
 	for (unsigned int i = 0; i < port->config.queues; i++) {
-		__atomic_store_n(&port->queue[i].excluded, false, __ATOMIC_RELAXED);
+		__atomic_store_n(&port->queue[i].excluded, port->eth_waiting, __ATOMIC_RELAXED);
 		rte_spinlock_unlock(&port->queue[i].poll_lock);
 	}
 }

@@ -45,8 +45,11 @@ int memif_gate_join(struct port *port);
 /* Opens it for good with the last one. Nothing if the port never joined. */
 void memif_gate_leave(struct port *port);
 
+/* Is the caller EAL's interrupt thread? Any thread. */
+bool memif_gate_in_interrupt(void);
+
 /* Excludes the data path from a port until memif_admit(): it sees an idle wire. Waits for a
- * burst. */
+ * burst. A port that waits for its server stays excluded: EAL has nothing to poll there. */
 void memif_exclude(struct port *port);
 void memif_admit(struct port *port);
 

@@ -210,9 +210,11 @@ check 'the daemon ends cleanly' stop "$daemon"
 
 # memif needs no rights either: two daemons are joined while they run.
 lone() { printf '[daemon]\n[hca lone]\npeer = lone\naddress = 192.168.81.%s/24\n' "$1" >"$SCRATCH/$2.conf"; }
+sides=()
 for side in a b; do
 	lone 1 $side
 	daemon $side -c "$SCRATCH/$side.conf"
+	sides+=("$started")
 done
 on_side() { "$TOOL" --socket "$SCRATCH/$1.sock" "${@:2}"; }
 add_memif() { on_side "$1" add wire port=memif "device=$SCRATCH/memif.sock" "address=10.9.0.$2/24" "memif_server=$3" "${@:4}"; }
@@ -223,6 +225,36 @@ check 'they join' wait_for 20 wire_up
 start server "$PERF" write_bw --verify -n 200 -s 20000 --socket "$SCRATCH/b.sock" -d wire -p $((TCP_PORT + 2))
 client() { timeout 60 "$PERF" write_bw --verify -n 200 -s 20000 --socket "$SCRATCH/a.sock" -d wire -p $((TCP_PORT + 2)) 127.0.0.1; }
 check 'and move data' eval 'sleep 1; client && wait "$started"'
+
+# Whoever connects to the socket and goes before it is greeted, or says what it wants when the HCA has been removed.
+cat >"$SCRATCH/strangers.py" <<'PY'
+import os, socket, struct, sys, time
+def connect():
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.settimeout(20)
+    while True:
+        try:
+            s.connect(sys.argv[1])
+            return s
+        except BlockingIOError:
+            time.sleep(.01)
+for i in range(20):
+    connect().close()
+s = connect()
+hello = s.recv(4096)
+print("greeted", flush=True)
+while not os.path.exists(sys.argv[2]):
+    time.sleep(.01)
+s.send(struct.pack("<HHI", 3, 0x200, 0).ljust(len(hello), b"\0"))
+print("answered", len(s.recv(4096)) == len(hello), flush=True)
+PY
+start stranger python3 "$SCRATCH/strangers.py" "$SCRATCH/memif.sock" "$SCRATCH/gone"
+stranger() { wait_for 30 grep -q "$1" "$SCRATCH/stranger.log"; }
+check 'strangers come and go' stranger greeted
 check 'it is removed' on_side a remove wire
-check 'and comes back' eval 'add_memif a 1 yes && wait_for 20 wire_up'
+touch "$SCRATCH/gone"
+check 'one is told that it is gone' stranger 'answered True'
+check 'it comes back' eval 'add_memif a 1 yes && wait_for 20 wire_up'
+check 'both daemons end cleanly' eval 'on_side a status >/dev/null && on_side b status >/dev/null'
+check 'with their socket' eval 'for d in "${sides[@]}"; do stop "$d" || exit 1; done; [ ! -e "$SCRATCH/memif.sock" ]'
 finish
