@@ -87,13 +87,13 @@ static unsigned messages(const struct followed *t)
 	return n;
 }
 
-/* For that time, or until the doorbell after so many messages; if one message is followed, a little
- * longer, so that it completes. */
+/* For that time, or until the doorbell after so many messages, and a little longer, so that they
+ * complete. */
 static int collect(struct followed *t, const struct request *r)
 {
 	const struct timespec pause = {.tv_nsec = POLL_MS * 1000000l};
 	const unsigned wanted = r->wqe ? r->wqe : r->frames;
-	unsigned passed_ms = 0, rest_ms = r->wqe ? COMPLETION_MS : 0;
+	unsigned passed_ms = 0, rest_ms = COMPLETION_MS;
 	int ret = 0;
 
 	while (!ret && !t->full && passed_ms < r->interval_s * 1000) {
@@ -108,22 +108,6 @@ static int collect(struct followed *t, const struct request *r)
 			ret = read_place(t, i);
 	}
 	return ret;
-}
-
-/* Leaves what lies between the first doorbell and the one after so many messages. */
-static void cut(struct followed *t, unsigned wanted)
-{
-	unsigned first = 0, seen = 0, end;
-
-	while (first < t->count && !begins_message(&t->step[first]))
-		first++;
-	for (end = first; end < t->count; end++) {
-		seen += begins_message(&t->step[end]);
-		if (seen > wanted)
-			break;
-	}
-	t->count = end - first;
-	memmove(t->step, t->step + first, t->count * sizeof(t->step[0]));
 }
 
 static int earlier(const void *a, const void *b)
@@ -233,6 +217,31 @@ static int show_message(struct followed *t, unsigned n)
 	return EXIT_CODE_OK;
 }
 
+/* Leaves the first messages, so many; of each, what --wqe shows. Returns how many there are. */
+static unsigned keep_messages(struct followed *t, unsigned wanted)
+{
+	static struct step one[RECORDS_MAX];
+	static bool kept[RECORDS_MAX];
+	unsigned n, left = 0;
+
+	for (n = 0; n < wanted; n++) {
+		unsigned steps;
+
+		memcpy(one, t->step, t->count * sizeof(one[0]));
+		steps = trace_message(one, t->count, n + 1);
+		if (!steps)
+			break;
+		for (unsigned i = 0; i < steps; i++)
+			kept[one[i].order] = true;
+	}
+	for (unsigned i = 0; i < t->count; i++) {
+		if (kept[t->step[i].order])
+			t->step[left++] = t->step[i];
+	}
+	t->count = left;
+	return n;
+}
+
 static int show(struct followed *t, const struct request *r)
 {
 	json_t *all;
@@ -244,10 +253,13 @@ static int show(struct followed *t, const struct request *r)
 		if (code)
 			return code;
 	} else {
-		if (r->frames)
-			cut(t, r->frames);
-		fprintf(stderr, "softhca: %u steps of %u messages%s\n", t->count, messages(t),
-			t->full ? "; what came later was not recorded" : "");
+		unsigned n = r->frames ? keep_messages(t, r->frames) : messages(t);
+
+		fprintf(stderr, "softhca: %u steps of %u message%s%s\n", t->count, n,
+			n == 1 ? "" : "s",
+			t->full && (!r->frames || n < r->frames)
+				? "; what came later was not recorded"
+				: "");
 	}
 	if (r->file)
 		return write_file(t, r->file);

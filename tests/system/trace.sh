@@ -80,6 +80,12 @@ traffic write_bw -s 6000 -D 100
 check 'a message of several packets' message 1
 check 'both arrive' test "$(grep -c ' hp *hp_ee .*(right QP' "$SCRATCH/message1")" = 2
 check 'one that comes too late' refuses 'not recorded' "$TOOL" trace "$qpn" --wqe 100000 -i 20
+two() {
+	"$TOOL" trace --qp "$qpn" -c 2 -i 20 >"$SCRATCH/two" 2>"$SCRATCH/two.log" &&
+		grep -q ' of 2 messages$' "$SCRATCH/two.log" && grep -q ' rrc  *hp_rrc ' "$SCRATCH/two" &&
+		[ "$(grep -o 'WQE at [0-9]*' "$SCRATCH/two" | sort -u | wc -l)" = 2 ]
+}
+check 'of many in flight two are followed to their completion' two
 check 'a full trace says so' eval '"$TOOL" trace "$qpn" -i 20 2>&1 >/dev/null | grep -q "was not recorded"'
 ends
 pair ring write_bw --verify -s 65537 -n 24
