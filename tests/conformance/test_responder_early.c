@@ -438,6 +438,22 @@ TEST_RC(c9_079__a_second_copy_ends_no_patience)
 	rig_expect_ack(s, PSN + 5, aeth_ack(0), 6);
 }
 
+/* What comes when it is over draws the NAK: the only one. */
+TEST_RC(c9_079__one_nak_when_patience_ends)
+{
+	struct engine *e = s->node[0].hca->engines;
+
+	make_patient(s);
+	write_at(s, PSN + 5, AT, 8);
+	sim_run(s, 3 * US);
+	stepping_set(e, 1u << MODULE_EE);
+	write_at(s, PSN + 6, AT, 8);
+	sim_run(s, 2 * MS);
+	stepping_set(e, 0);
+	rig_expect_nak(s, PSN + 4, AETH_NAK_SEQUENCE, 4);
+	rig_silent(s, 2 * MS);
+}
+
 /* While a NAK waits the module takes a step for each packet, as ever. */
 TEST_RC(early__a_gap_that_waits_is_no_step)
 {

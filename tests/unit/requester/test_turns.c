@@ -513,6 +513,19 @@ TEST(share__of_each_pool)
 	assert_int_equal(requester_room(fx->e, DATA_SHARE_entries_kept), 7);
 }
 
+TEST(share__who_holds_it)
+{
+	const struct qp *q = fx->qp[0];
+
+	write_of(0, 2);
+	rtc_poll(fx->e);
+	assert_run(0, 2);
+	assert_int_equal(mq_held(&fx->e->mq->sw_free, HOLDER_USER + q->user), 2);
+	assert_int_equal(requester_kept(fx->e, DATA_SHARE_packets_kept, q->client), 2);
+	assert_int_equal(requester_kept(fx->e, DATA_SHARE_packets_kept, q->client + 1), 0);
+	assert_int_equal(requester_kept(fx->e, DATA_SHARE_packets_kept, REQUESTER_ALL), 2);
+}
+
 /* Nothing is held and nothing is left: nobody would wake it, so its turn is repeated. */
 TEST(share__no_buffer_at_all)
 {
@@ -577,6 +590,16 @@ TEST(share__read_entries)
 	wake_sender_of(0);
 	rtc_poll(fx->e);
 	assert_run(0, 1);
+}
+
+/* As many READs as may be are outstanding: others do not wait for them. */
+TEST(share__no_reads_needed)
+{
+	fx->qp[0]->max_rd_atomic = 1;
+	send_request(0, USER_RDMA_READ, 8, 0);
+	write_of(0, 1);
+	rtc_poll(fx->e);
+	assert_run(0, 2);
 }
 
 /* ---- how many PSNs ---- */
