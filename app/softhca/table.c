@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Aligned tables. Exits when out of memory: there is nothing to clean up. */
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 #include "table.h"
+
+enum { FOLDED_MIN = 24 }; /* columns; in fewer it would be a tower of words */
 
 static void *checked(void *memory)
 {
@@ -58,17 +63,51 @@ static unsigned width_of(const struct table *t, unsigned column)
 	return widest;
 }
 
-static void print_row(const struct table *t, FILE *out, unsigned first, const unsigned *width)
+/* Of the terminal; elsewhere no line is too long. */
+static unsigned columns_of(FILE *out)
+{
+	struct winsize size;
+	int fd = fileno(out);
+
+	return fd >= 0 && isatty(fd) && !ioctl(fd, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col
+										     : UINT_MAX;
+}
+
+/* The last cell of a line that begins at column `indent`, in several lines if need be. */
+static void print_folded(FILE *out, const char *text, unsigned indent, unsigned columns)
+{
+	unsigned room = indent + FOLDED_MIN <= columns ? columns - indent : UINT_MAX;
+
+	while (strlen(text) > room) {
+		unsigned n = room;
+
+		while (n && text[n] != ' ')
+			n--;
+		if (!n)
+			break;
+		fprintf(out, "%.*s\n%*s", (int)n, text, (int)indent, "");
+		text += n + 1;
+	}
+	fprintf(out, "%s\n", text);
+}
+
+static void print_row(const struct table *t, FILE *out, unsigned first, const unsigned *width,
+		      unsigned indent)
 {
 	for (unsigned i = 0; i < t->columns; i++) {
-		bool last = i + 1 == t->columns;
 		const char *text = t->cell[first + i];
 
 		if (t->right[i])
 			fprintf(out, "%*s", (int)width[i], text);
+		else if (i + 1 < t->columns)
+			fprintf(out, "%-*s", (int)width[i], text);
 		else
-			fprintf(out, "%-*s", last ? 0 : (int)width[i], text);
-		fputs(last ? "\n" : "  ", out);
+			print_folded(out, text, indent, columns_of(out));
+		if (i + 1 < t->columns)
+			fputs("  ", out);
+		else if (t->right[i])
+			fputs("\n", out);
+		indent += width[i] + 2;
 	}
 }
 
@@ -82,7 +121,7 @@ void table_end(struct table *t, FILE *out, const char *margin)
 		fprintf(out, "%snone\n", margin);
 	for (unsigned i = 0; i < t->cells && t->cells > t->columns; i += t->columns) {
 		fputs(margin, out);
-		print_row(t, out, i, width);
+		print_row(t, out, i, width, strlen(margin));
 	}
 	for (unsigned i = 0; i < t->cells; i++)
 		free(t->cell[i]);
