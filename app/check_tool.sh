@@ -148,6 +148,7 @@ expect 0 'mad_malformed' --socket "$socket" cm --all
 expect 0 'a second' --socket "$socket" counters --all --watch=0.1 -n 2
 expect 0 'received  a second' --socket "$socket" qp -w0.1 -n 2
 expect 0 'sleeps  a second' --socket "$socket" status -w0.1 -n 2
+expect 0 'Mmsg/s out' --socket "$socket" status -w0.1 -n 2
 expect 2 'not a number of seconds' --socket "$socket" status --watch=never
 expect 2 'takes no --watch' --socket "$socket" held --watch
 expect 0 '--watch[=SECONDS]' help qp

@@ -6,6 +6,7 @@
 #include "columns.h"
 #include "pipeline/topology.h"
 #include "table.h"
+#include "top.h"
 #include "view.h"
 #include "watch.h"
 
@@ -64,6 +65,45 @@ static void print_ports(json_t *ports)
 
 	puts("\nports");
 	print_objects(ports, &t, "  ");
+}
+
+static void add_traffic(struct table *t, const char *hca, const struct hca_rates *r)
+{
+	table_add(t, "%s", hca);
+	table_add(t, "%.3f", r->out_gbps);
+	table_add(t, "%.3f", r->in_gbps);
+	table_add(t, "%.4f", r->out_mmsgs);
+	table_add(t, "%.4f", r->in_mmsgs);
+	table_add(t, "%.0f", r->retransmitted);
+	table_add(t, "%.0f", r->dropped);
+}
+
+/* What the HCAs have done since the last look; at the first, only remembers it. */
+static void print_traffic(struct connection *c, json_t *ports)
+{
+	const double seconds = watch_elapsed();
+	struct table t;
+	json_t *port;
+	const char *hca;
+
+	if (seconds > 0) {
+		puts("\ntraffic");
+		table_begin(&t, "hca|>Gbit/s out|>in|>Mmsg/s out|>in|>retrans/s|>drops/s");
+	}
+	json_object_foreach(ports, hca, port)
+	{
+		json_t *now = connection_ask(c, "counters", hca);
+		const json_t *then = now ? watch_last(hca, now) : NULL;
+
+		if (then && seconds > 0) {
+			const struct hca_rates r = hca_rates_of(then, now, seconds);
+
+			add_traffic(&t, hca, &r);
+		}
+		json_decref(now);
+	}
+	if (seconds > 0)
+		table_end(&t, stdout, "  ");
 }
 
 /* "hca0.0.doorbell_wqe"; always with a dot. */
@@ -178,6 +218,8 @@ int view_status(struct connection *c, const struct request *r)
 		       number_of(status, "uptime_s"), text_of(status, "socket"),
 		       text_of(status, "crc"));
 		print_ports(json_object_get(status, "ports"));
+		if (r->watch_s > 0)
+			print_traffic(c, json_object_get(status, "ports"));
 		print_engines(json_object_get(status, "ports"));
 		print_lcores(json_object_get(status, "lcores"),
 			     json_object_get(watch_last("", status), "lcores"), r->probe);

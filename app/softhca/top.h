@@ -22,6 +22,13 @@ struct top_choice {
 			     * process ID or name; "": all */
 };
 
+/* What an HCA did in a second. */
+struct hca_rates {
+	double out_gbps, in_gbps, out_mmsgs, in_mmsgs, retransmitted, dropped;
+};
+/* Between two answers to "counters". */
+struct hca_rates hca_rates_of(const json_t *then, const json_t *now, double seconds);
+
 /* Queries everything. False: the daemon did not answer; the look may be freed all the same. */
 bool look_take(struct look *l, struct connection *c, const struct request *r);
 void look_free(struct look *l);

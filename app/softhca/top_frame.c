@@ -127,20 +127,31 @@ static unsigned long long drops_since(const json_t *then, json_t *now)
 	return sum;
 }
 
-static void add_hca(struct lines *l, const char *hca, const json_t *then, const json_t *now,
-		    double seconds)
+struct hca_rates hca_rates_of(const json_t *then, const json_t *now, double seconds)
 {
 	const json_t *a = json_object_get(then, "counters"),
 		     *pa = json_object_get(then, "port_counters");
 	json_t *b = json_object_get(now, "counters"), *pb = json_object_get(now, "port_counters");
+
+	return (struct hca_rates){
+		.out_gbps = since(a, b, "tx_bytes") * 8e-9 / seconds,
+		.in_gbps = since(a, b, "rx_bytes") * 8e-9 / seconds,
+		.out_mmsgs = since(a, b, "requests") * 1e-6 / seconds,
+		.in_mmsgs = since(a, b, "executed") * 1e-6 / seconds,
+		.retransmitted = since(a, b, "retransmitted_packets") / seconds,
+		.dropped = (drops_since(a, b) + drops_since(pa, pb)) / seconds,
+	};
+}
+
+static void add_hca(struct lines *l, const char *hca, const json_t *then, const json_t *now,
+		    double seconds)
+{
+	const struct hca_rates r = hca_rates_of(then, now, seconds);
 	struct line *line = add_line(l);
 
 	line->key = 0;
 	snprintf(line->text, LINE_BYTES, "%-10.10s %9.3f %9.3f %9.4f %9.4f %10.0f %10.0f", hca,
-		 since(a, b, "tx_bytes") * 8e-9 / seconds, since(a, b, "rx_bytes") * 8e-9 / seconds,
-		 since(a, b, "requests") * 1e-6 / seconds, since(a, b, "executed") * 1e-6 / seconds,
-		 since(a, b, "retransmitted_packets") / seconds,
-		 (drops_since(a, b) + drops_since(pa, pb)) / seconds);
+		 r.out_gbps, r.in_gbps, r.out_mmsgs, r.in_mmsgs, r.retransmitted, r.dropped);
 }
 
 /* A stage's share of the time and its cycles for each packet, from those of its modules. A packet
