@@ -11,7 +11,8 @@
 #include "eth_args.h"
 
 enum {
-	AF_PACKET_FRAMES = 1024,
+	/* Both rings of a queue pair fit into the usual limit of locked memory, 8 MiB. */
+	AF_PACKET_FRAMES = 896,
 	AF_PACKET_FRAMES_PER_BLOCK = 64, /* of 64-byte multiples: blocks are whole pages */
 	AF_PACKET_HEADER = 32, /* what the driver takes off a frame to compare with a buffer */
 	MEMIF_RING_LOG2 = 9,
@@ -53,6 +54,11 @@ static uint32_t af_packet_frame(uint32_t room)
 {
 	return RTE_ALIGN_FLOOR(room + AF_PACKET_HEADER, 64);
 }
+
+_Static_assert(2 * AF_PACKET_FRAMES *
+			       (PACKET_ROOM_BYTES - RTE_PKTMBUF_HEADROOM + AF_PACKET_HEADER) <
+		       8 << 20,
+	       "one queue pair of an af_packet port needs no right to lock memory");
 
 uint64_t port_locked_bytes(const struct port_config *c)
 {
