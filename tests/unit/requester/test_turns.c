@@ -602,6 +602,24 @@ TEST(share__no_reads_needed)
 	assert_run(0, 2);
 }
 
+/* Behind a READ whose timer could not be armed: its turn comes again for that, in one list. */
+TEST(share__starved_and_without_a_timer)
+{
+	struct mq_free *f = &fx->e->mq->sw_free;
+
+	f->fresh = f->size; /* none is left */
+	fx_fill(CHANNEL_RTC_TC, 0);
+	send_request(0, USER_RDMA_READ, 8, 0);
+	write_of(0, 1);
+	rtc_poll(fx->e);
+	assert_run(0, 1);
+	assert_no_more();
+	assert_ptr_equal(qp_list_first(&fx->e->rtc->active), fx->qp[0]);
+	assert_int_equal(fx->qp[0]->rtc.active.listed, 1);
+	fx_unfill(CHANNEL_RTC_TC);
+	f->fresh = 0;
+}
+
 /* ---- how many PSNs ---- */
 
 TEST(window__ends_during_a_message)
@@ -612,6 +630,10 @@ TEST(window__ends_during_a_message)
 	assert_run(0, 4);
 	assert_no_more();
 	assert_int_equal(fx->qp[0]->rtc.parked, PARK_WINDOW);
+	pacer_wait(&fx->e->rtc->pacer, fx->qp[0], fx->e->now_ns);
+	fx->e->now_ns += 1000000; /* its time has come, not what it waits for */
+	rtc_poll(fx->e);
+	fx_assert_counter(park_window, 1);
 	fx->qp[0]->rrc.window = 0;
 	wake_sender_of(0);
 	rtc_poll(fx->e);

@@ -2,6 +2,7 @@
 /* RespPktGen: turns and quanta, what is worth nothing any more, and what it takes from its rings
  * and its pool. */
 #include <rte_mempool.h>
+#include "context/pacing.h"
 #include "resp_pkt_gen.h"
 #include "responder_fixture.h"
 
@@ -304,6 +305,28 @@ TEST(stock__one_by_one_is_as_many_as_are_wanted)
 	assert_int_equal(responder_stock(&fx->e), BURST); /* one more was needed, and is dropped */
 	fx_assert_counter(packet_empty, 0);
 	fx->e.packets->ops_index = real_ops;
+}
+
+/* Its time comes when its answers have been given up. */
+TEST(paced__nothing_is_left)
+{
+	const struct pacer *p = fx->e.stage[STAGE_RESPONDER_EXEC].pacer; /* RespPktGen's */
+
+	pacer_wait((struct pacer *)(uintptr_t)p, fx->qp, fx->e.now_ns);
+	fx->e.now_ns += 1000000;
+	fx_poll(1);
+	fx_assert_no_frame();
+}
+
+/* It owes a CNP, and fails before there is room for it. */
+TEST(cnp__of_one_that_has_failed)
+{
+	respg_notify(&fx->e, fx->qp);
+	assert_int_equal(poll_with_room(0), 0);
+	fx->qp->state = QP_ERR;
+	fx_poll(1);
+	fx_assert_no_frame();
+	fx_assert_counter(np_cnp_sent, 0);
 }
 
 /* However many READs wait: none of them keeps its packet, and none is refused. */
