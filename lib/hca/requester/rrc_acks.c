@@ -61,15 +61,30 @@ static bool nak_is_repeated(const struct engine *e, const struct qp *q)
 	return engine_now(e) - q->rrc.nak_ns < RTE_MAX(ns, (uint64_t)NAK_REPEAT_NS << tries);
 }
 
+/*
+ * Responses on their way when the READ was requested again continue beyond the gap, from a slow peer
+ * for much longer than an answer takes. They say nothing of the new request: its answer begins at the
+ * gap, so a loss in it shows by a response that is not beyond all others.
+ */
+static bool comes_from_before(struct qp *q, uint32_t psn)
+{
+	if (!psn_before(q->rrc.beyond_psn, psn))
+		return false;
+	q->rrc.beyond_psn = psn;
+	return true;
+}
+
 /* Only once: until that READ makes progress, more of them are ignored. */
 enum rrc_state rrc_step_implied_nak(struct rrc_work *w)
 {
 	struct qp *q = w->q;
-	uint32_t psn = q->rrc.unacked_psn;
+	uint32_t psn = q->rrc.unacked_psn, arrived = w->a->headers.psn;
 
-	if (q->rrc.gap_psn == psn + 1 && nak_is_repeated(w->e, q))
+	if (q->rrc.gap_psn == psn + 1 &&
+	    (comes_from_before(q, arrived) || nak_is_repeated(w->e, q)))
 		return RRC_IDLE;
 	q->rrc.gap_psn = psn + 1;
+	q->rrc.beyond_psn = arrived;
 	q->rrc.nak_ns = engine_now(w->e);
 	return retry_nak(w, psn, retransmit_lost);
 }

@@ -247,6 +247,7 @@ struct qp {
 		uint32_t nak_psn;      /* the last sequence NAK acted upon, plus one; 0: none */
 		uint64_t nak_ns;       /* and when */
 		uint32_t gap_psn; /* a missing read response requested again, plus one; 0: none */
+		uint32_t beyond_psn;	     /* the newest response from beyond it */
 		uint64_t answered_ns;	     /* when the peer last acknowledged something; atomic */
 		uint64_t progress_ns;	     /* when an acknowledgement last advanced; atomic;
 						TimerControl reads */
