@@ -13,7 +13,7 @@ PACKAGED ?= build-deb
 # Warnings are errors in CI, and where one develops (CONTRIBUTING.md); who only builds may have another compiler.
 WERROR := $(if $(CI),-Dwerror=true)
 
-.PHONY: help deps deps-build build demo check conformance soak network-sim stress fuzz model prove mutation arm64 bench bench-check compare doc deb deb-check format install clean
+.PHONY: help deps deps-build build demo check conformance soak network-sim stress fuzz model prove mutation arm64 interop bench bench-check compare doc deb deb-check format install clean
 .NOTPARALLEL:
 
 help:
@@ -36,6 +36,7 @@ help:
 	@echo 'make mutation  breaks each checked condition in turn and tells which test notices (FILES="a.c b.c":'
 	@echo '              of these alone)'
 	@echo 'make arm64    builds for arm64 and runs the conformance programs and most unit tests under emulation'
+	@echo 'make interop  programs between a daemon and Linux'"'"'s soft-RoCE in an emulated guest, for half an hour'
 	@echo 'make bench    the benchmarks, each as a share of the physical limit'
 	@echo 'make bench-check  the shares alone, and what fell against bench/path/baseline.json'
 	@echo 'make compare  TCP, UCX, perftest and softhca beside each other: a table, and $(BUILD)/compare.svg'
@@ -127,6 +128,10 @@ mutation: deps
 
 arm64: deps
 	./tests/arm64/run $(ARM64)
+
+interop: build
+	./.ci/deps build test verbs interop
+	SOFTHCA_BUILD=$(BUILD) ./tests/system/interop.sh
 
 $(CHECKED)/build.ninja:
 	meson setup $(CHECKED) $(WERROR) --buildtype=debugoptimized -Db_lto=false
