@@ -277,6 +277,54 @@ TEST_PEER(recovery__a_peer_that_keeps_no_more_gets_everything)
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 1 * SIM_STRIDE);
 }
 
+/* New packets follow what it keeps: as many as the window has, from the repetition on. */
+TEST_PEER(recovery__new_packets_follow_what_a_peer_keeps)
+{
+	enum { PACKETS = 500, WINDOW = 32 };
+	const uint32_t psn = PEER_PSN + PACKETS;
+
+	show_that_all_is_kept(s, PACKETS);
+	peer_post(s, USER_RDMA_WRITE, 30 * PEER_MTU);
+	assert_int_equal(take_all(s, psn, false), psn + 30);
+	peer_nak(s, psn + 5, AETH_NAK_SEQUENCE, 1);
+	assert_int_equal(count_again(s, psn + 5), 1);
+	peer_post(s, USER_RDMA_WRITE, 100 * PEER_MTU);
+	assert_int_equal(count_again(s, psn + 30), WINDOW);
+	peer_ack(s, psn + 30 + WINDOW - 1, 2);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 1 * SIM_STRIDE);
+	assert_int_equal(take_all(s, psn + 30 + WINDOW, true), psn + 130);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 2 * SIM_STRIDE);
+}
+
+/* What is sent again and lost again comes a third time after two round trips; then it takes longer.
+ * A READ, all of whose responses would come again, does not come so soon. */
+TEST_PEER(recovery__a_peer_that_keeps_is_probed_soon)
+{
+	enum { PACKETS = 500 };
+	const uint32_t psn = PEER_PSN + PACKETS;
+	struct rig_packet p;
+
+	show_that_all_is_kept(s, PACKETS);
+	peer_post(s, USER_RDMA_WRITE, 30 * PEER_MTU);
+	assert_int_equal(take_all(s, psn, false), psn + 30);
+	peer_nak(s, psn + 5, AETH_NAK_SEQUENCE, 1);
+	assert_true(rig_recv(s, &p, 10 * US));
+	peer_ack(s, psn + 19, 1); /* shows the round trip, and the next one missing */
+	for (unsigned i = 0; i < 2; i++) {
+		assert_true(rig_recv(s, &p, 30 * US));
+		assert_int_equal(p.h.psn, psn + 20);
+		assert_int_equal(sim_counter(s, 0, COUNTER_loss_probes), i);
+	}
+	assert_false(rig_recv(s, &p, 30 * US));
+	peer_post(s, USER_RDMA_READ, PEER_MTU);
+	assert_true(rig_recv(s, &p, 10 * US));
+	peer_ack(s, psn + 29, 2);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 1 * SIM_STRIDE);
+	assert_false(rig_recv(s, &p, 30 * US));
+	peer_read_responses(s, psn + 30, PEER_MTU, 0, 0, 3);
+	rig_expect_cqe(s, USER_RDMA_READ, 0, 2 * SIM_STRIDE);
+}
+
 /* The setting holds from the next loss on. */
 TEST_PEER(recovery__a_peer_that_keeps_gets_everything_by_the_standard)
 {

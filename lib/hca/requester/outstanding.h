@@ -33,6 +33,25 @@ static inline uint32_t qp_outstanding(const struct qp *q)
 	return psn_sub(qp_next_psn(q), __atomic_load_n(&q->rrc.unacked_psn, __ATOMIC_ACQUIRE));
 }
 
+/*
+ * Those that count for the window after a loss. What was outstanding when a packet was sent again
+ * to a peer that keeps what comes behind a gap has left the network since: the peer has it, or it is
+ * lost. So new packets may follow it, as far as a peer may be expected to keep. Any stage of the
+ * requester.
+ */
+#define AHEAD_MAX 192
+
+static inline uint32_t qp_in_window(const struct qp *q)
+{
+	uint32_t unacked = __atomic_load_n(&q->rrc.unacked_psn, __ATOMIC_ACQUIRE);
+	uint32_t outstanding = psn_sub(qp_next_psn(q), unacked);
+	uint32_t ahead = psn_sub(__atomic_load_n(&q->rrc.ahead_psn, __ATOMIC_RELAXED), unacked);
+
+	if (ahead > outstanding) /* it is behind */
+		return outstanding;
+	return outstanding - RTE_MIN(ahead, (uint32_t)AHEAD_MAX);
+}
+
 /* Ttr of a QP in ns, 0: no timer (C9-140). */
 static inline uint64_t qp_timeout_ns(const struct qp *q)
 {

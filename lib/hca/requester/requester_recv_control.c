@@ -41,6 +41,7 @@ int rrc_create(struct engine *e)
 	if (!c)
 		return -ENOMEM;
 	qp_list_init(&c->retransmit, e->qps, offsetof(struct qp, rrc.retransmit));
+	qp_list_init(&c->lossy, e->qps, offsetof(struct qp, rrc.lossy));
 	e->rrc = c;
 	return 0;
 }
@@ -325,6 +326,7 @@ unsigned rrc_poll(struct engine *e)
 	rrc_take_wakes(e);
 	n = take_responses(e); /* first: after a pause they may prove a timer wrong */
 	n += rrc_take_expiries(e);
+	n += rrc_look_at_lossy(e);
 	n += take_bad_requests(e);
 	return n + retransmit_poll(e);
 }

@@ -458,7 +458,7 @@ static uint32_t window_left(const struct qp *q)
 
 	if (likely(!window))
 		return UINT32_MAX;
-	outstanding = qp_outstanding(q);
+	outstanding = qp_in_window(q);
 	return window - RTE_MIN(window, outstanding);
 }
 

@@ -59,6 +59,7 @@ void retransmit_cut(struct qp *q)
 {
 	uint32_t half = RTE_MIN(qp_outstanding(q), window_of(q)) / 2;
 
+	__atomic_store_n(&q->rrc.ahead_psn, q->rrc.unacked_psn, __ATOMIC_RELAXED);
 	q->rrc.recover_psn = qp_next_psn(q);
 	q->rrc.recovering = 1;
 	__atomic_store_n(&q->rrc.window, RTE_MAX(half, (uint32_t)WINDOW_MIN) << 4,
@@ -81,6 +82,7 @@ static void resend_one(struct engine *e, struct qp *q, uint32_t psn)
 {
 	retransmit_from(e, q, psn);
 	q->rrc.one_missing = 1;
+	__atomic_store_n(&q->rrc.ahead_psn, qp_next_psn(q), __ATOMIC_RELAXED);
 	q->rrc.retransmit_end = psn_add(psn, 1);
 }
 
@@ -224,6 +226,9 @@ void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked)
 	if (likely(!window))
 		return;
 	learn_peer(e, q);
+	if (psn_before(q->rrc.ahead_psn, q->rrc.unacked_psn))
+		__atomic_store_n(&q->rrc.ahead_psn, q->rrc.unacked_psn, __ATOMIC_RELAXED);
+	rrc_watch(e, q);
 	window += acked;
 	if (window >> 4 > e->settings.swpb_elements)
 		window = 0;

@@ -100,6 +100,72 @@ static void take_expiry(struct engine *e, struct qp *q, const struct timer_event
 		rrc_run(&w, RRC_PROBE);
 }
 
+/*
+ * On a path that has lost packets, toward a peer that keeps what comes behind a gap, the first probe
+ * is cheap: one packet, which is missing or does no harm. So it comes after two round trips, sooner
+ * than the ticks of TimerControl can tell: such queue pairs are looked at in turns, in each poll.
+ * Not for a READ, all of whose responses would come again. Further probes leave time.
+ */
+#define LOSSY_ROUND_TRIPS 2
+#define LOSSY_NS	  4000 /* and a poll or two */
+
+static bool is_lossy(const struct engine *e, const struct qp *q)
+{
+	return q->rrc.window && q->rrc.peer_keeps && q->rrc.srtt_ns && q->timeout &&
+	       engine_setting(e, loss_recovery) == LOSS_RECOVERY_KEEP;
+}
+
+void rrc_watch(struct engine *e, struct qp *q)
+{
+	if (is_lossy(e, q))
+		qp_list_add(&e->rrc->lossy, q);
+}
+
+static bool is_probe_due(struct engine *e, const struct qp *q)
+{
+	uint64_t soon = (uint64_t)q->rrc.srtt_ns * LOSSY_ROUND_TRIPS + LOSSY_NS;
+	uint64_t since = qp_quiet_since(q), now = RTE_MAX(tc_clock_ns(e), since);
+
+	return !q->rrc.retransmit.listed &&
+	       qp_looked_ns(e, now - since, qp_quiet_missed(q)) >= soon &&
+	       !rrc_read_in_the_way(e, q, q->rrc.unacked_psn);
+}
+
+static bool waits_for_a_probe(const struct engine *e, const struct qp *q)
+{
+	return qp_outstanding(q) && qp_sends(qp_state(q)) && is_lossy(e, q) && !q->rrc.probes &&
+	       !q->rrc.rnr_waiting;
+}
+
+/* If it does not wait, it leaves the list; the next acknowledgement puts it back. */
+static void look_at_lossy(struct engine *e, struct qp *q)
+{
+	struct rrc_work w = {.e = e, .c = rrc_counters(e), .q = q};
+
+	if (!waits_for_a_probe(e, q))
+		return;
+	qp_list_add(&e->rrc->lossy, q);
+	if (is_probe_due(e, q))
+		rrc_run(&w, RRC_PROBE);
+}
+
+unsigned rrc_look_at_lossy(struct engine *e)
+{
+	enum { LOOKS = 4 };
+	struct qp_list *l = &e->rrc->lossy;
+	uint32_t last = l->tail;
+	struct qp *q;
+
+	if (likely(l->head == QP_LIST_END))
+		return 0;
+	for (unsigned i = 0; i < LOOKS && (q = qp_list_take(l)); i++) {
+		look_at_lossy(e, q);
+		if (q->index == last) /* all of them, once */
+			break;
+	}
+	return l->head != QP_LIST_END;
+}
+
 unsigned rrc_take_expiries(struct engine *e)
 {
 	struct rte_mbuf *m[BURST];
@@ -132,6 +198,7 @@ static void rrc_release_qp(struct engine *e, struct qp *q)
 	requests_free(e, &q->rrc.bad_head);
 	tc_stop(e, q);
 	qp_list_remove(&e->rrc->retransmit, q);
+	qp_list_remove(&e->rrc->lossy, q);
 	qp_close(q, WAKE_RRC);
 }
 

@@ -7,6 +7,13 @@
 /* Takes up to a burst of expiries. Returns how many. */
 unsigned rrc_take_expiries(struct engine *e);
 
+/* The queue pair has something outstanding: has its first probe come as soon as it is useful. */
+void rrc_watch(struct engine *e, struct qp *q);
+
+/* Probes that are due sooner than TimerControl can tell; looks at a few queue pairs. 0: there are
+ * none that have to be looked at, so the lcore may sleep. */
+unsigned rrc_look_at_lossy(struct engine *e);
+
 /* Takes all wakes: QPs that go away, have failed, have new settings or executed a local
  * operation. */
 void rrc_take_wakes(struct engine *e);

@@ -30,6 +30,7 @@ struct rrc {
 	struct rte_mbuf *held[BURST]; /* responses to retry at the next poll, in order */
 	unsigned holds;
 	struct qp_list retransmit; /* queue pairs that retransmit */
+	struct qp_list lossy;	   /* those with rrc_watch() */
 };
 
 /* One response, expired timer, bad request or failed queue pair on its way through the states. */

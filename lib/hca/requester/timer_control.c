@@ -154,6 +154,11 @@ static void advance_clock(struct engine *e, struct tc *t)
 	t->now_ns = t->heard_ns;
 }
 
+uint64_t tc_clock_ns(const struct engine *e)
+{
+	return e->tc->now_ns;
+}
+
 /* ---- the wheels ---- */
 
 static void wheel_unlink(struct engine *e, struct qp *q, enum timer_kind kind)

@@ -25,6 +25,10 @@ unsigned tc_poll(struct engine *e);
 bool timer_set(struct engine *e, enum channel_id to, const struct qp *q, enum timer_kind timer,
 	       uint64_t value_ns);
 
+/* The time that timers go by: the answers that had come by then have been taken. Stage
+ * requester_recv. */
+uint64_t tc_clock_ns(const struct engine *e);
+
 /* Takes the QP's timers off the wheels: the QP goes away. */
 void tc_stop(struct engine *e, struct qp *q);
 

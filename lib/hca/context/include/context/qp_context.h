@@ -235,6 +235,7 @@ struct qp {
 		struct mq_cursor cursor; /* its position */
 		uint32_t recover_psn;	 /* NPSN at the last loss */
 		uint8_t recovering;	 /* recover_psn not reached yet */
+		uint32_t ahead_psn;	 /* NPSN at the last repetition of one packet; atomic */
 		uint32_t mark_psn; /* NPSN at the start of the round trip being measured, which ends
 					when it is acknowledged */
 		uint32_t srtt_ns;  /* smoothed round trip; 0: not known; atomic; TimerControl
@@ -258,6 +259,7 @@ struct qp {
 		struct qp_link retransmit;	      /* QPs that retransmit */
 		uint32_t marks; /* READ responses that the network had marked (CE), free running;
 				   atomic; RespPktGen reads */
+		struct qp_link lossy; /* QPs whose probes are due sooner than a timer can tell */
 		uint32_t
 			ghosts; /* responses to nothing that is outstanding: lost time, or guesses */
 	} rrc __rte_cache_aligned;
