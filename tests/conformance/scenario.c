@@ -169,6 +169,8 @@ static void look(struct play *p)
 	for (unsigned i = 0; i < p->s->nodes; i++) {
 		o->cnps += sim_counter(p->s, i, COUNTER_rp_cnp_handled);
 		o->timeouts += sim_counter(p->s, i, COUNTER_loss_timeouts);
+		o->sent += sim_counter(p->s, i, COUNTER_request_packets);
+		o->again += sim_counter(p->s, i, COUNTER_retransmitted_packets);
 	}
 	if (o->times)
 		qsort(o->took_ns, o->times, sizeof(*o->took_ns), by_size);

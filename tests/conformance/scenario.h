@@ -34,6 +34,7 @@ struct outcome {
 	uint16_t messages[SCENARIO_FLOWS][SCENARIO_WINDOWS];
 	uint32_t *took_ns; /* each message of the senders, in ascending order */
 	unsigned times;
+	uint64_t sent, again; /* packets with payload, and of them for the second time */
 	uint64_t dropped, marked, cnps, timeouts;
 };
 

@@ -146,11 +146,24 @@ static void goodput(const struct row *r, const struct scenario *c, uint64_t seed
 	scenario_free(ideal);
 }
 
+/* What is sent again although nothing is lost. */
+static void in_vain(const struct row *r, const struct scenario *c, uint64_t seed, FILE *points,
+		    double figure[FIGURES])
+{
+	struct outcome *o = scenario_run(c, seed);
+
+	figure[0] = 1e6 * (double)o->again / (double)o->sent;
+	assert_int_equal(o->dropped, 0);
+	scenario_free(o);
+}
+
 /* ---- the table ---- */
 
 #define LINKS .port_mbps = LINK, .link_mbps = LINK, .queue_bytes = 32768, .delay_ns = 500
 /* The marks of the paper on DCQCN. */
 #define RED .kmin = 5000, .kmax = 200000, .pmax_ppm = 10000
+
+#define NONE 1e-9 /* since 0 is not asserted */
 
 #define PAIR(...)                                                                                  \
 	{                                                                                          \
@@ -214,6 +227,18 @@ static const struct row rows[] = {
 	 20,
 	 goodput,
 	 SHARES(0, 0.9, 0.9, 0.8, 0.9, 0.97, 0.99)},
+	{"16 senders, one of them late, no loss",
+	 {.network = {LINKS},
+	  .senders = 16,
+	  .depth = 2,
+	  .sender = KEEP,
+	  .receiver = KEEP,
+	  .joins_ms = 20,
+	  .leaves_ms = 40,
+	  .run_ms = 60},
+	 30,
+	 in_vain,
+	 {{"packets sent again, of 10^6", NONE, NONE, NONE, true}}},
 };
 
 /* ---- tests ---- */
