@@ -488,7 +488,7 @@ static void free_clients(struct control *c)
 }
 
 /* Who has neither opened a device, nor looks at anything, nor keeps a module paused, nor has become a
- * channel keeps others from connecting. */
+ * channel, nor waits for an answer keeps others from connecting. */
 static void end_silent(struct control *c, uint64_t now)
 {
 	unsigned int ms =
@@ -496,7 +496,7 @@ static void end_silent(struct control *c, uint64_t now)
 
 	for (struct client *client = c->clients; client; client = client->next) {
 		if (client->device || client->captured || client->looks || client->holds ||
-		    client->gone || (now - client->begun_ns) / 1000000 < ms)
+		    client->pending || client->gone || (now - client->begun_ns) / 1000000 < ms)
 			continue;
 		CLIENT_LOG(client, INFO, "has not opened a device in time, disconnected");
 		client_lost(client);

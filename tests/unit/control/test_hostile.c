@@ -455,24 +455,30 @@ static int start_impatient(void **state)
 	return rc;
 }
 
-/* Connections that never open a device are ended; those that have, or look at something, are not. */
+/* Connections that never open a device are ended; those that have, look at something or wait are not. */
 TEST_STATE(connections__that_say_nothing, start_impatient, stop, NULL)
 {
 	struct control_list_devices in = {.version = CONTROL_VERSION};
 	struct control_view view = {.version = CONTROL_VERSION, .name = "answer"};
+	struct control_remove_hca removal = {.version = CONTROL_VERSION, .device = "slow"};
 	struct control_hello_reply hello;
 	struct control_device_reply device;
+	struct control_change_reply change;
 	int open = raw_open(f.path, &hello), silent = raw_connect(f.path),
-	    curious = raw_connect(f.path), looks = raw_connect(f.path);
+	    curious = raw_connect(f.path), looks = raw_connect(f.path), waits = raw_connect(f.path);
 
 	assert_int_equal(raw_call(curious, CONTROL_LIST_DEVICES, &in, sizeof(in), NULL, 0, &device,
 				  sizeof(device)),
 			 0);
 	assert_int_equal(raw_call(looks, CONTROL_VIEW, &view, sizeof(view), NULL, 0, NULL, 0), 0);
+	assert_int_equal(raw_call(waits, CONTROL_REMOVE_HCA, &removal, sizeof(removal), NULL, 0,
+				  &change, sizeof(change)),
+			 0);
 	assert_int_equal(raw_receive(silent, NULL, 0), RAW_GONE);
 	assert_int_equal(raw_receive(curious, NULL, 0), RAW_GONE);
 	assert_int_equal(raw_call(open, CONTROL_ALLOC_PD, NULL, 0, NULL, 0, NULL, 0), 0);
 	assert_int_equal(raw_call(looks, CONTROL_VIEW, &view, sizeof(view), NULL, 0, NULL, 0), 0);
+	close(waits);
 	close(looks);
 	close(silent);
 	close(curious);
