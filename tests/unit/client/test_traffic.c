@@ -468,6 +468,7 @@ TEST(client__killed_while_posting)
 
 		if (child == 0)
 			child_main();
+		assert_true(fixture_wait_clients(&f, 2));
 		for (end = seconds() + 0.1; seconds() < end;)
 			put(&p, &wr, &wc);
 		kill(child, SIGKILL);
