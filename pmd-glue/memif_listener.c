@@ -57,11 +57,14 @@ int memif_listener_keep(const char *path)
 __attribute__((visibility("default"))) ssize_t sendmsg(int fd, const struct msghdr *message,
 						       int flags)
 {
-	static __typeof__(&sendmsg) next;
+	static __typeof__(&sendmsg) found; /* by any thread; all find the same */
+	__typeof__(found) next = __atomic_load_n(&found, __ATOMIC_RELAXED);
 	ssize_t sent;
 
-	if (!next)
+	if (!next) {
 		next = (__typeof__(next))dlsym(RTLD_NEXT, "sendmsg");
+		__atomic_store_n(&found, next, __ATOMIC_RELAXED);
+	}
 	sent = next(fd, message, flags);
 	if (sent < 0 && (errno == EPIPE || errno == ECONNRESET) && memif_gate_in_interrupt())
 		return (ssize_t)message->msg_iov[0].iov_len;
