@@ -39,6 +39,16 @@ drop_in() {
 # Is the daemon built with a sanitizer?
 sanitized() { grep -qE '__[at]san_init' "$DAEMON"; }
 
+# Starts this test again, twice at most, if ThreadSanitizer has ended a daemon because of a check of its own, as clang 14's
+# does now and then (tsan_rtl.cpp:327).
+again_if_detector_gave_up() {
+	local tries=${SOFTHCA_TRIES:-1}
+	grep -qs 'ThreadSanitizer: CHECK failed' "$SCRATCH"/*.log && [ "$tries" -lt 3 ] || return 0
+	echo 'ThreadSanitizer failed at a check of its own: once more'
+	clean_up
+	SOFTHCA_TRIES=$((tries + 1)) exec "$0" "$@"
+}
+
 # http_server COMMAND: `softhca COMMAND`, exporter or web, on a port that is free. Leaves its address in $url, the process in
 # $started. Ends the test if it was built without an HTTP server.
 http_server() {

@@ -13,7 +13,7 @@ loss=('loss = 0.01' 'duplicate = 0.01' 'reorder = 0.01')
 
 grep -q __tsan_init "$DAEMON" || skip 'the build has no ThreadSanitizer'
 # DPDK's libraries are not instrumented, but all that we do between lcores is inlined into our code,
-# or made so for this (app/softhcad/visible_pools.c). So nothing is suppressed.
+# or made so for this (app/softhcad/visible_pools.c, which has the only suppression).
 export TSAN_OPTIONS="halt_on_error=1 exitcode=66 history_size=4"
 
 # changes NAME PID: of that daemon all kinds of settings that change while it runs, again and again.
@@ -78,4 +78,5 @@ soak changing "${options[@]}"
 for change in 'poll: adaptive -> busy' 'left.address: .* -> .*192.168.77.3/24'; do
 	check "changing: $change" grep -q "$change" "$SCRATCH/changes.log"
 done
+again_if_detector_gave_up "$@"
 finish
