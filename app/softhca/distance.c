@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+#include "base/monotonic.h"
 #include "view.h"
 
 enum {
@@ -53,24 +53,16 @@ struct player {
 	unsigned side;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* Waits until the other side has written `number`. False: one side gave up. */
 static bool await(struct ping *ping, uint32_t number)
 {
-	uint64_t start = now_ns();
+	uint64_t start = monotonic_ns();
 
 	for (uint32_t spins = 1; __atomic_load_n(&ping->flag, __ATOMIC_ACQUIRE) != number;
 	     spins++) {
 		if (__atomic_load_n(&ping->over, __ATOMIC_RELAXED))
 			return false;
-		if (spins % 65536 == 0 && now_ns() - start > GIVE_UP_NS)
+		if (spins % 65536 == 0 && monotonic_ns() - start > GIVE_UP_NS)
 			__atomic_store_n(&ping->over, 1, __ATOMIC_RELAXED);
 	}
 	return true;
@@ -90,10 +82,10 @@ static void *play(void *argument)
 		__atomic_store_n(&ping->over, 1, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < ROUND_TRIPS && await(ping, 2 * i + p->side); i++) {
 		if (p->side == 0 && i % BATCH == 0) {
-			took_ns = (now_ns() - start) / BATCH;
+			took_ns = (monotonic_ns() - start) / BATCH;
 			if (i > BATCH && (!ping->took_ns || took_ns < ping->took_ns))
 				ping->took_ns = took_ns;
-			start = now_ns();
+			start = monotonic_ns();
 		}
 		__atomic_store_n(&ping->flag, 2 * i + p->side + 1, __ATOMIC_RELEASE);
 	}

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/monotonic.h"
 #include "base/pcapng.h"
 #include "spool.h"
 
@@ -125,14 +126,6 @@ static bool choose(struct spool *s, bool hurry)
 	return past;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* Shall one try that again? */
 static bool may_repeat(struct spool *s)
 {
@@ -153,7 +146,7 @@ static bool may_repeat(struct spool *s)
  * that have been written before. 0 or -errno. */
 static int write_block(struct spool *s, const struct block *b, size_t end, bool hurry)
 {
-	const uint64_t begun = now_ns();
+	const uint64_t begun = monotonic_ns();
 	size_t from = s->written;
 
 	bypass(s, end == BLOCK_BYTES && choose(s, hurry));
@@ -170,7 +163,7 @@ static int write_block(struct spool *s, const struct block *b, size_t end, bool 
 			return n ? -errno : -EIO;
 	}
 	if (end == BLOCK_BYTES)
-		s->block_ns[s->bypasses] = now_ns() - begun;
+		s->block_ns[s->bypasses] = monotonic_ns() - begun;
 	s->written = end;
 	return 0;
 }

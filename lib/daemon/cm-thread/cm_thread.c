@@ -13,6 +13,7 @@
 #include "base/close_later.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/monotonic.h"
 #include "cm-thread/cm_thread.h"
 
 enum {
@@ -54,14 +55,6 @@ struct cm_thread {
 	uint32_t moved;		    /* atomic: 1: the ports' GIDs are others */
 	uint64_t wanted_until_ns;   /* atomic: somebody tries to enter */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
 
 /* ---- the callbacks of struct cm_device ---- */
 
@@ -166,14 +159,14 @@ static void send_mad(void *ctx, const struct cm_path *path, const uint8_t mad[CM
 {
 	struct end *e = ctx;
 
-	cm_port_send(e->port, now_ns(), path, mad);
+	cm_port_send(e->port, monotonic_ns(), path, mad);
 }
 
 static void received(void *ctx, const struct cm_path *path, const uint8_t *mad, size_t bytes)
 {
 	struct end *e = ctx;
 
-	cm_service_receive(e->thread->service, now_ns(), path, mad, bytes);
+	cm_service_receive(e->thread->service, monotonic_ns(), path, mad, bytes);
 }
 
 /* ---- the thread ---- */
@@ -270,7 +263,7 @@ static void learn_gids(struct cm_thread *t)
 /* Tells programs and peers, and closes the port once that has been sent. */
 static void remove_end(struct cm_thread *t, struct end *e)
 {
-	uint64_t now = now_ns();
+	uint64_t now = monotonic_ns();
 
 	if (!e->part_until_ns) {
 		cm_service_remove(t->service, now, index_of(e));
@@ -291,14 +284,15 @@ static void end_turn(struct cm_thread *t, struct end *e)
 	if (end_is(e) == END_TO_REMOVE)
 		remove_end(t, e);
 	else
-		cm_port_turn(e->port, now_ns());
+		cm_port_turn(e->port, monotonic_ns());
 }
 
 static uint64_t end_due(const struct end *e)
 {
 	if (!e->port)
 		return UINT64_MAX;
-	return e->part_until_ns ? now_ns() + PART_POLL_NS : cm_port_due(e->port, now_ns());
+	return e->part_until_ns ? monotonic_ns() + PART_POLL_NS
+				: cm_port_due(e->port, monotonic_ns());
 }
 
 /* Everything between two waits. Returns when the next one must end at the latest. */
@@ -313,7 +307,7 @@ static uint64_t take_turn(struct cm_thread *t)
 		learn_gids(t);
 	for (unsigned int i = 0; i < HCA_MAX; i++)
 		end_turn(t, &t->ends[i]);
-	due = cm_service_turn(t->service, now_ns());
+	due = cm_service_turn(t->service, monotonic_ns());
 	for (unsigned int i = 0; i < HCA_MAX; i++) {
 		uint64_t next = end_due(&t->ends[i]);
 
@@ -334,7 +328,7 @@ static void wait_until(struct cm_thread *t, uint64_t due_ns)
 	struct pollfd watched[WATCH_PORTS + HCA_MAX] = {
 		[WATCH_SERVICE] = {.fd = cm_service_fd(t->service), .events = POLLIN},
 		[WATCH_PIPE] = {.fd = t->pipe[0], .events = POLLIN}};
-	uint64_t now = now_ns(), left_ns = due_ns > now ? due_ns - now : 0;
+	uint64_t now = monotonic_ns(), left_ns = due_ns > now ? due_ns - now : 0;
 	const struct timespec limit = {.tv_sec = (time_t)(left_ns / NS_PER_S),
 				       .tv_nsec = (long)(left_ns % NS_PER_S)};
 
@@ -347,7 +341,7 @@ static void wait_until(struct cm_thread *t, uint64_t due_ns)
 /* A thread whose next turn is always due would otherwise let nobody in. */
 static void let_in(const struct cm_thread *t)
 {
-	if (__atomic_load_n(&t->wanted_until_ns, __ATOMIC_RELAXED) > now_ns())
+	if (__atomic_load_n(&t->wanted_until_ns, __ATOMIC_RELAXED) > monotonic_ns())
 		usleep(GAP_US);
 }
 
@@ -617,7 +611,7 @@ void cm_thread_destroy(struct cm_thread *t)
 bool cm_thread_try_enter(struct cm_thread *t, const struct cm_service **service)
 {
 	if (pthread_mutex_trylock(&t->lock)) {
-		__atomic_store_n(&t->wanted_until_ns, now_ns() + WANTED_NS, __ATOMIC_RELAXED);
+		__atomic_store_n(&t->wanted_until_ns, monotonic_ns() + WANTED_NS, __ATOMIC_RELAXED);
 		return false;
 	}
 	*service = t->service;

@@ -15,19 +15,16 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 #include "base/close_later.h"
+#include "base/monotonic.h"
 #include "control_priv.h"
 
 enum { BELL_DRAIN_MAX = 64, HELLO_TIMEOUT_MS = 30000, NS_IN_S = 1000000000 };
 
 uint64_t control_now_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * NS_IN_S + (uint64_t)t.tv_nsec;
+	return monotonic_ns();
 }
 
 /* ---- the time of the thread ---- */

@@ -11,14 +11,14 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 #include "ask.h"
 #include "base/look.h"
+#include "base/monotonic.h"
 #include "host-abi/descriptor.h"
 #include "softhca/softhca.h"
 
-enum { ERRNO_MAX = 4095, NS_IN_S = 1000000000 };
+enum { ERRNO_MAX = 4095 };
 
 /* Where this user's own daemon listens. */
 static int own_socket(char out[ASK_PATH_BYTES])
@@ -138,19 +138,11 @@ static ssize_t receive_reply(int fd, struct control_header *h, void *body, size_
 	return n;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * NS_IN_S + (uint64_t)t.tv_nsec;
-}
-
 /* Receives the reply if it comes soon. Returns as receive_reply() does: -1 with EAGAIN if it does not. */
 static ssize_t look_for_reply(int fd, struct control_header *h, void *body, size_t room,
 			      int *passed, struct look *look)
 {
-	uint64_t before, now = now_ns();
+	uint64_t before, now = monotonic_ns();
 	bool more = look_pays(look, now);
 	ssize_t n = -1;
 
@@ -161,7 +153,7 @@ static ssize_t look_for_reply(int fd, struct control_header *h, void *body, size
 			break;
 		sched_yield();
 		before = now;
-		now = now_ns();
+		now = monotonic_ns();
 		more = look_again(look, before, now);
 	}
 	return n;
@@ -186,7 +178,7 @@ static int exchange(int fd, enum control_type type, const void *body, uint32_t b
 	ssize_t n = -1;
 
 	*got = -1;
-	look_begin(look, now_ns());
+	look_begin(look, monotonic_ns());
 	if (send_request(fd, &request, body, passed) >= 0) {
 		n = look_for_reply(fd, &header, answer, room, got, look);
 		if (n < 0 && errno == EAGAIN)
@@ -195,7 +187,7 @@ static int exchange(int fd, enum control_type type, const void *body, uint32_t b
 			return -ETIMEDOUT;
 	}
 	errno = error;
-	look_end(look, now_ns());
+	look_end(look, monotonic_ns());
 	if (!well_formed(&header, n, type))
 		return -ENOTCONN;
 	return header.status ? header.status : (int)header.length;

@@ -4,7 +4,7 @@
  * Registering memory copies it the first time (share-in-place), a second or so for each GB.
  */
 #include <stdlib.h>
-#include <time.h>
+#include "base/monotonic.h"
 #include "base/progress.h"
 #include "share-in-place/sharing.h"
 #include "client_priv.h"
@@ -26,11 +26,8 @@ void registration_show(struct progress *p, uint64_t now_ns, uint64_t done, uint6
 static void show(uint64_t done, uint64_t all)
 {
 	static struct progress progress;
-	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	registration_show(&progress, (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec,
-			  done, all);
+	registration_show(&progress, monotonic_ns(), done, all);
 }
 
 void registration_watch(void)

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BASE_MONOTONIC_H
+#define BASE_MONOTONIC_H
+#include <stdint.h>
+#include <time.h>
+
+/* Time of CLOCK_MONOTONIC, in ns. Any thread. */
+static inline uint64_t monotonic_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+#endif
