@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-#include "ask.h"
 #include "commands.h"
 #include "target.h"
 #include "view.h"
@@ -54,8 +52,7 @@ static int add_line(struct control_add_hca *in, const char *word)
 int view_add(struct connection *unused, const struct request *r)
 {
 	struct control_add_hca in = {.version = CONTROL_VERSION};
-	struct control_change_reply out = {0};
-	int daemon, ret, code = EXIT_CODE_OK;
+	int code = EXIT_CODE_OK;
 
 	(void)unused;
 	if (!r->object) {
@@ -70,10 +67,6 @@ int view_add(struct connection *unused, const struct request *r)
 		code = add_line(&in, r->values[i]);
 	if (code)
 		return code;
-	daemon = ask_connect(r->socket);
-	if (daemon < 0)
-		return target_missing(r, daemon);
-	ret = ask(daemon, CONTROL_ADD_HCA, &in, sizeof(in), &out, sizeof(out), -1, NULL);
-	close(daemon);
-	return changed(r->object, ONLY_ADMINS_MAY("add HCAs"), ret, &out);
+	return ask_change(r, CONTROL_ADD_HCA, &in, sizeof(in), r->object,
+			  ONLY_ADMINS_MAY("add HCAs"));
 }

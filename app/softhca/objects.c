@@ -246,12 +246,12 @@ int check_state(const struct request *r)
 {
 	static const char *const names[] = {QP_STATE_NAMES};
 
-	for (unsigned i = 0; r->state && i < COUNT_OF(names); i++) {
+	if (!r->state)
+		return EXIT_CODE_OK;
+	for (unsigned i = 0; i < COUNT_OF(names); i++) {
 		if (strcasecmp(r->state, names[i]) == 0)
 			return EXIT_CODE_OK;
 	}
-	if (!r->state)
-		return EXIT_CODE_OK;
 	fprintf(stderr, "softhca: '%s' is no state of a queue pair; these are:", r->state);
 	for (unsigned i = 0; i < COUNT_OF(names); i++)
 		fprintf(stderr, " %s", names[i]);

@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-#include "ask.h"
 #include "commands.h"
 #include "target.h"
 #include "view.h"
@@ -13,8 +11,6 @@ int view_remove(struct connection *unused, const struct request *r)
 {
 	const char *hca = r->object ? r->object : r->hca;
 	struct control_remove_hca in = {.version = CONTROL_VERSION};
-	struct control_change_reply out = {0};
-	int daemon, ret;
 
 	(void)unused;
 	if (!hca) {
@@ -23,10 +19,6 @@ int view_remove(struct connection *unused, const struct request *r)
 	}
 	if (snprintf(in.device, sizeof(in.device), "%s", hca) >= (int)sizeof(in.device))
 		return failed(hca, strerror(ENAMETOOLONG));
-	daemon = ask_connect(r->socket);
-	if (daemon < 0)
-		return target_missing(r, daemon);
-	ret = ask(daemon, CONTROL_REMOVE_HCA, &in, sizeof(in), &out, sizeof(out), -1, NULL);
-	close(daemon);
-	return changed(hca, ONLY_ADMINS_MAY("remove HCAs"), ret, &out);
+	return ask_change(r, CONTROL_REMOVE_HCA, &in, sizeof(in), hca,
+			  ONLY_ADMINS_MAY("remove HCAs"));
 }

@@ -91,8 +91,9 @@ static void print_folded(FILE *out, const char *text, unsigned indent, unsigned 
 	fprintf(out, "%s\n", text);
 }
 
+/* Of a line that begins at column `indent`, of `columns`. */
 static void print_row(const struct table *t, FILE *out, unsigned first, const unsigned *width,
-		      unsigned indent)
+		      unsigned indent, unsigned columns)
 {
 	for (unsigned i = 0; i < t->columns; i++) {
 		const char *text = t->cell[first + i];
@@ -102,7 +103,7 @@ static void print_row(const struct table *t, FILE *out, unsigned first, const un
 		else if (i + 1 < t->columns)
 			fprintf(out, "%-*s", (int)width[i], text);
 		else
-			print_folded(out, text, indent, columns_of(out));
+			print_folded(out, text, indent, columns);
 		if (i + 1 < t->columns)
 			fputs("  ", out);
 		else if (t->right[i])
@@ -113,6 +114,7 @@ static void print_row(const struct table *t, FILE *out, unsigned first, const un
 
 void table_end(struct table *t, FILE *out, const char *margin)
 {
+	const unsigned columns = columns_of(out);
 	unsigned width[TABLE_COLUMNS_MAX];
 
 	for (unsigned i = 0; i < t->columns; i++)
@@ -121,7 +123,7 @@ void table_end(struct table *t, FILE *out, const char *margin)
 		fprintf(out, "%snone\n", margin);
 	for (unsigned i = 0; i < t->cells && t->cells > t->columns; i += t->columns) {
 		fputs(margin, out);
-		print_row(t, out, i, width, strlen(margin));
+		print_row(t, out, i, width, strlen(margin), columns);
 	}
 	for (unsigned i = 0; i < t->cells; i++)
 		free(t->cell[i]);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "ask.h"
 #include "target.h"
 
@@ -70,4 +71,17 @@ int changed(const char *what, const char *not_allowed, int ret,
 	fprintf(reply->error ? stderr : stdout, "%s%.*s\n", reply->error ? "softhca: " : "",
 		(int)sizeof(reply->text), reply->text);
 	return reply->error ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
+}
+
+int ask_change(const struct request *r, enum control_type type, const void *in, uint32_t bytes,
+	       const char *what, const char *not_allowed)
+{
+	int daemon = ask_connect(r->socket), ret;
+	struct control_change_reply out = {0};
+
+	if (daemon < 0)
+		return target_missing(r, daemon);
+	ret = ask(daemon, type, in, bytes, &out, sizeof(out), -1, NULL);
+	close(daemon);
+	return changed(what, not_allowed, ret, &out);
 }

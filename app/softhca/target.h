@@ -2,6 +2,7 @@
 #ifndef TARGET_H
 #define TARGET_H
 /* The daemon to query: as the command line or the environment name it, or the usual one. */
+#include "host-abi/control.h"
 #include "view.h"
 
 /* Connects to it. 0 or -errno. */
@@ -16,5 +17,9 @@ int target_missing(const struct request *r, int error);
  * reply. not_allowed: the text for -EPERM. Exit code. */
 int changed(const char *what, const char *not_allowed, int ret,
 	    const struct control_change_reply *reply);
+
+/* Connects, asks for that change, and prints as changed() how the daemon has answered. Exit code. */
+int ask_change(const struct request *r, enum control_type type, const void *in, uint32_t bytes,
+	       const char *what, const char *not_allowed);
 
 #endif
