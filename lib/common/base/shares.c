@@ -332,6 +332,13 @@ bool share_user_take(struct share_user *u, enum share row, uint64_t n)
 	return granted;
 }
 
+void share_user_spend(struct share_user *u, enum share row, uint64_t n)
+{
+	pthread_mutex_lock(&u->all->lock);
+	add(u, row, 0, n);
+	pthread_mutex_unlock(&u->all->lock);
+}
+
 void share_user_give(struct share_user *u, enum share row, uint64_t n)
 {
 	pthread_mutex_lock(&u->all->lock);

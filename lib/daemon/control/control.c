@@ -237,6 +237,8 @@ int control_create(const struct control_config *config, struct control **out)
 	c->listener = c->epoll = c->spare = -1;
 	c->listener_source = (struct source){.kind = SOURCE_LISTENER};
 	TAILQ_INIT(&c->ended);
+	TAILQ_INIT(&c->populating);
+	TAILQ_INIT(&c->leaving);
 	for (unsigned int i = 0; i < RETRY_WAITS; i++)
 		TAILQ_INIT(&c->waiting[i]);
 	if (!c->config.socket_mode)
@@ -522,7 +524,7 @@ static void let_time_pass(struct control *c)
 /* Is there something to do of which the epoll set says nothing? */
 static bool is_behind(const struct control *c)
 {
-	return c->held_up || !TAILQ_EMPTY(&c->ended);
+	return c->held_up || !TAILQ_EMPTY(&c->ended) || pieces_pending(c);
 }
 
 /* ---- between two turns ---- */
@@ -585,7 +587,7 @@ int control_poll(struct control *c, int timeout_ms)
 
 	if (c->pending && (timeout_ms < 0 || timeout_ms > 1))
 		timeout_ms = 1;
-	if (c->leaving || c->populating || is_behind(c))
+	if (is_behind(c))
 		timeout_ms = 0;
 	c->held_up = false;
 	n = epoll_wait(c->epoll, events, EVENTS_PER_TURN, timeout_ms);
@@ -597,7 +599,7 @@ int control_poll(struct control *c, int timeout_ms)
 		done += control_serve(c, &events[i]);
 	look_for_faults(c);
 	free_clients(c);
-	done += pieces_turn(c);
+	pieces_turn(c);
 	FOR_EACH_DEVICE (d, c) {
 		ceu_tidy(d->config.ceu);
 		ceu_trim_contexts(d->config.ceu);

@@ -118,9 +118,9 @@ struct piece {
 	struct mapping mapping;
 	bool read_only;
 	uint64_t registered; /* bytes of the extents */
-	/* What is still to be populated, [populate_from, populate_to), and the next piece with
-	 * such. */
-	struct piece *next_populated;
+	/* What is still to be populated, [populate_from, populate_to); then it is in
+	 * control.populating. */
+	TAILQ_ENTRY(piece) of_populating;
 	uint64_t populate_from, populate_to;
 };
 
@@ -281,8 +281,9 @@ struct control {
 	struct client_queue ended;		  /* gone, and not torn down yet */
 	struct client_queue waiting[RETRY_WAITS]; /* pending, each in the order of retry_ns */
 	unsigned int pending;
-	struct piece *populating;
-	struct leaving *leaving; /* mappings of destroyed pieces: pieces.c */
+	/* Pieces with something to be populated, and mappings of destroyed ones: pieces.c. */
+	TAILQ_HEAD(, piece) populating;
+	TAILQ_HEAD(, leaving) leaving;
 	uint32_t connections;
 	uint64_t second_ns;   /* when the present second began */
 	uint64_t sigbus_seen; /* faults in clients' memory that have been counted */
@@ -432,8 +433,11 @@ void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes);
  * takes no more than it has. 0, -ENOMEM. */
 int piece_register(struct piece *piece, uint64_t bytes);
 void piece_deregister(struct piece *piece, uint64_t bytes);
-/* Unmaps some of what is leaving, and populates some of what is to be. True: there is more. */
-bool pieces_turn(struct control *c);
+/* Unmaps some of what is leaving, and populates some of what is to be, of users who may be served in
+ * this turn. */
+void pieces_turn(struct control *c);
+/* Is there more? */
+bool pieces_pending(const struct control *c);
 /* Unmaps all of it. */
 void pieces_leave_all(struct control *c);
 

@@ -4,22 +4,29 @@
  * for all MRs that will lie in it. All that a request says is the client's word. Control thread.
  *
  * A mapping that has been touched takes long to unmap, about 20 ms for each GiB: it leaves bit by
- * bit, between the requests of other clients.
+ * bit, between the requests of other clients, and so do pages come in. Both take their user's part of
+ * the thread's time.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include "control_priv.h"
 
-enum { LEAVE_NS = 1000000, LEAVE_QUICK_NS = 200000 }; /* of a turn of the control thread */
-/* At a time: as much as takes no time, which is what has not been touched. */
-#define LEAVE_BYTES	(32ull << 20)
+enum {
+	TURN_NS = 1000000, /* of a turn of the control thread, for all users, ... */
+	TURN_LOOKS = 8, /* ... and how many mappings it looks at whose users have had their time */
+	LEAVE_QUICK_NS = 25000,
+};
+/* At a time: little, or as much as takes no time, which is what has not been touched. */
+#define LEAVE_BYTES	(4ull << 20)
 #define LEAVE_BYTES_MAX (1ull << 30)
-#define POPULATE_BYTES	(2ull << 20)
+#define POPULATE_BYTES	(256ull << 10)
+/* At once, within the request. */
+#define POPULATE_AT_ONCE (2ull << 20)
 
 /* The part of a mapping that is still to be unmapped. */
 struct leaving {
-	struct leaving *next;
+	TAILQ_ENTRY(leaving) of_leaving;
 	uint8_t *base;
 	uint64_t bytes, step;
 	uint32_t range; /* counts until all of it is unmapped */
@@ -27,21 +34,22 @@ struct leaving {
 };
 
 /* The last bytes first: what is left keeps its beginning. */
-static void leave_some(struct control *c)
+static void leave_some(struct control *c, struct leaving *l)
 {
-	struct leaving *l = c->leaving;
-	uint64_t bytes = l->bytes < l->step ? l->bytes : l->step, begun = control_now_ns();
+	uint64_t bytes = l->bytes < l->step ? l->bytes : l->step, begun = control_now_ns(), ns;
 
 	/* Pages as large as a GiB go with the rest, whole. */
 	if (munmap(l->base + (l->bytes - bytes), bytes)) {
 		bytes = l->bytes;
 		munmap(l->base, bytes);
 	}
-	if (control_now_ns() - begun > LEAVE_QUICK_NS)
+	ns = control_now_ns() - begun;
+	if (ns > LEAVE_QUICK_NS)
 		l->step = LEAVE_BYTES;
 	else if (l->step < LEAVE_BYTES_MAX)
 		l->step *= 2;
 	l->bytes -= bytes;
+	share_user_spend(l->user, SHARE_control_us, ns / 1000);
 	/* The last one first: it keeps the user alive for the other. */
 	if (!l->bytes)
 		memory_forget(l->range);
@@ -49,18 +57,34 @@ static void leave_some(struct control *c)
 	if (l->bytes)
 		return;
 	share_return(l->user, SHARE_mappings, 0, 1);
-	c->leaving = l->next;
+	TAILQ_REMOVE(&c->leaving, l, of_leaving);
 	free(l);
+}
+
+/* The first one, or if its user has had his time, the next one in the next turn. */
+static void leave_next(struct control *c)
+{
+	struct leaving *l = TAILQ_FIRST(&c->leaving);
+
+	if (!l)
+		return;
+	if (share_user_take(l->user, SHARE_control_us, 1)) {
+		leave_some(c, l);
+	} else {
+		TAILQ_REMOVE(&c->leaving, l, of_leaving);
+		TAILQ_INSERT_TAIL(&c->leaving, l, of_leaving);
+	}
 }
 
 /* Unmapping delays all clients: not done for a request that is refused anyway. */
 static int take(struct client *client, enum share row, uint64_t n)
 {
 	struct share_client *s = &client->shares;
+	struct control *c = client->control;
 
 	if (share_fits(s, row, n, true))
-		while (client->control->leaving && !share_fits(s, row, n, false))
-			leave_some(client->control);
+		while (!TAILQ_EMPTY(&c->leaving) && !share_fits(s, row, n, false))
+			leave_some(c, TAILQ_FIRST(&c->leaving));
 	return share_take(s, row, n);
 }
 
@@ -171,15 +195,31 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static void populate_some(struct control *c)
+static void populate_some(struct control *c, struct piece *piece)
 {
-	struct piece *piece = c->populating;
 	uint64_t bytes = least(piece->populate_to - piece->populate_from, POPULATE_BYTES);
+	uint64_t begun = control_now_ns();
 
 	memory_populate(&piece->mapping, piece->populate_from, bytes);
 	piece->populate_from += bytes;
 	if (piece->populate_from == piece->populate_to)
-		c->populating = piece->next_populated;
+		TAILQ_REMOVE(&c->populating, piece, of_populating);
+	control_served(piece->object.client, begun);
+}
+
+/* As leave_next(). */
+static void populate_next(struct control *c)
+{
+	struct piece *piece = TAILQ_FIRST(&c->populating);
+
+	if (!piece)
+		return;
+	if (control_may_serve(piece->object.client)) {
+		populate_some(c, piece);
+	} else {
+		TAILQ_REMOVE(&c->populating, piece, of_populating);
+		TAILQ_INSERT_TAIL(&c->populating, piece, of_populating);
+	}
 }
 
 void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes)
@@ -187,15 +227,14 @@ void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes)
 	struct control *c = piece->object.client->control;
 	bool waits = piece->populate_from < piece->populate_to;
 
-	if (!waits && bytes <= POPULATE_BYTES) {
+	if (!waits && bytes <= POPULATE_AT_ONCE) {
 		memory_populate(&piece->mapping, offset, bytes);
 		return;
 	}
 	if (!waits) {
 		piece->populate_from = offset;
 		piece->populate_to = offset + bytes;
-		piece->next_populated = c->populating;
-		c->populating = piece;
+		TAILQ_INSERT_TAIL(&c->populating, piece, of_populating);
 		return;
 	}
 	/* What lies between comes with it, as far as it exists. */
@@ -206,13 +245,9 @@ void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes)
 
 static void forget_populating(struct piece *piece)
 {
-	struct piece **at = &piece->object.client->control->populating;
-
 	if (piece->populate_from == piece->populate_to)
 		return;
-	while (*at != piece)
-		at = &(*at)->next_populated;
-	*at = piece->next_populated;
+	TAILQ_REMOVE(&piece->object.client->control->populating, piece, of_populating);
 	piece->populate_from = piece->populate_to = 0;
 }
 
@@ -255,35 +290,35 @@ void piece_unmap(struct piece *piece)
 	}
 	/* It is not touched any more, and its addresses are not reused before it is unmapped. */
 	memory_unguard(piece->mapping.range);
-	*l = (struct leaving){.next = c->leaving,
-			      .base = piece->mapping.base,
+	*l = (struct leaving){.base = piece->mapping.base,
 			      .bytes = piece->mapping.bytes,
 			      .step = LEAVE_BYTES,
 			      .range = piece->mapping.range};
 	share_leave(&client->shares, SHARE_mapped_bytes, l->bytes);
 	l->user = share_leave(&client->shares, SHARE_mappings, 1);
-	c->leaving = l;
+	TAILQ_INSERT_TAIL(&c->leaving, l, of_leaving);
 	piece->mapping = (struct mapping){0};
 }
 
-bool pieces_turn(struct control *c)
+bool pieces_pending(const struct control *c)
 {
-	uint64_t begin;
+	return !TAILQ_EMPTY(&c->leaving) || !TAILQ_EMPTY(&c->populating);
+}
 
-	if (!c->leaving && !c->populating)
-		return false;
-	begin = control_now_ns();
-	do {
-		if (c->leaving)
-			leave_some(c);
-		if (c->populating)
-			populate_some(c);
-	} while ((c->leaving || c->populating) && control_now_ns() - begin < LEAVE_NS);
-	return c->leaving || c->populating;
+void pieces_turn(struct control *c)
+{
+	uint64_t begun = pieces_pending(c) ? control_now_ns() : 0;
+
+	for (unsigned int n = 0; pieces_pending(c) && n < TURN_LOOKS; n++) {
+		leave_next(c);
+		populate_next(c);
+		if (control_now_ns() - begun > TURN_NS)
+			break;
+	}
 }
 
 void pieces_leave_all(struct control *c)
 {
-	while (c->leaving)
-		leave_some(c);
+	while (!TAILQ_EMPTY(&c->leaving))
+		leave_some(c, TAILQ_FIRST(&c->leaving));
 }

@@ -38,11 +38,11 @@ static struct wire {
 
 static struct rte_mempool *packets, *descriptors;
 static pthread_t poller, server;
-static bool polling, serving;		       /* atomic */
-static uint64_t polls;			       /* atomic */
-static uint64_t cheapest_turn_ns = UINT64_MAX; /* atomic */
-static unsigned int clients_now;	       /* atomic: as the serving thread saw it last */
-static unsigned int hcas;		       /* ended so far */
+static bool polling, serving;			      /* atomic */
+static uint64_t polls;				      /* atomic */
+static uint64_t cheapest_turn_ns = UINT64_MAX, turns; /* atomic */
+static unsigned int clients_now; /* atomic: as the serving thread saw it last */
+static unsigned int hcas;	 /* ended so far */
 static bool has_poller, has_server;
 int (*fixture_cm_adopt)(void *ctx, int fd);
 int fixture_node = SOCKET_ID_ANY;
@@ -176,6 +176,7 @@ static void *serve_loop(void *arg)
 		begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		served = control_poll(f->control, 0);
 		spent = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun;
+		__atomic_fetch_add(&turns, 1, __ATOMIC_RELAXED);
 		if (served > 0 && spent < __atomic_load_n(&cheapest_turn_ns, __ATOMIC_RELAXED))
 			__atomic_store_n(&cheapest_turn_ns, spent, __ATOMIC_RELAXED);
 		remove_leaving(f->control);
@@ -441,6 +442,11 @@ unsigned int fixture_descriptors(void)
 uint64_t fixture_cheapest_turn_ns(void)
 {
 	return __atomic_exchange_n(&cheapest_turn_ns, UINT64_MAX, __ATOMIC_RELAXED);
+}
+
+uint64_t fixture_turns(void)
+{
+	return __atomic_load_n(&turns, __ATOMIC_RELAXED);
 }
 
 uint64_t fixture_counter(struct fixture *f, enum counter which)

@@ -61,6 +61,8 @@ bool fixture_wait_clients(struct fixture *f, unsigned int n);
 unsigned int fixture_descriptors(void);
 /* CPU time of the cheapest turn that has served a request since this was called last. */
 uint64_t fixture_cheapest_turn_ns(void);
+/* Turns of the control thread so far. */
+uint64_t fixture_turns(void);
 uint64_t fixture_counter(struct fixture *f, enum counter which);
 
 #endif

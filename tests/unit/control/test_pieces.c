@@ -678,6 +678,41 @@ TEST_STATE(limits__of_pieces, start, stop, few)
 	close(fd);
 }
 
+static uint64_t mapped_bytes(void)
+{
+	struct share_info info;
+
+	shares_info(f.shares, SHARE_mapped_bytes, 0, &info);
+	return info.used;
+}
+
+/* Unmapping takes its user's part of each turn, and so leaves the rest of it to others: it takes many turns. */
+TEST(time__of_unmapping_is_its_users)
+{
+	const uint64_t bytes = 64 << 20, at_once = 2 << 20;
+	int fd = raw_memfd(bytes, 0);
+	uint8_t *all = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	uint64_t before, begun;
+	uint32_t piece;
+	struct raw r;
+
+	memset(all, 1, bytes);
+	munmap(all, bytes);
+	raw_set_up_as(&r, f.path, 1000);
+	before = mapped_bytes();
+	assert_int_equal(add(&r, fd, 0, bytes, &piece), 0);
+	for (uint64_t at = 0; at < bytes; at += at_once)
+		assert_int_equal(reg(&r, piece, at, at_once, 1), 0);
+	begun = fixture_turns();
+	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), 0);
+	while (mapped_bytes() > before)
+		usleep(100);
+	print_message("%u turns\n", (unsigned int)(fixture_turns() - begun));
+	assert_true(fixture_turns() - begun > 8);
+	close(r.fd);
+	close(fd);
+}
+
 TEST_STATE(limits__of_runs, start, stop, few)
 {
 	struct control_runs more = {.count = 15};

@@ -90,6 +90,8 @@ void share_add(struct share_client *c, enum share row, uint64_t n);
 /* For who has no client any more: takes n without a client. False: not now. And gives them back. */
 bool share_user_take(struct share_user *u, enum share row, uint64_t n);
 void share_user_give(struct share_user *u, enum share row, uint64_t n);
+/* The same as share_spend(). */
+void share_user_spend(struct share_user *u, enum share row, uint64_t n);
 /* For resources that are used up and refilled over time, such as CPU time: takes n as share_take()
  * does, or unconditionally after the fact. They are the user's, not the client's, until
  * share_refill(). */
