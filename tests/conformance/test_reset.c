@@ -90,6 +90,35 @@ TEST(reset__ends_requests_of_long_ago)
 	nothing_is_left(senders, RTE_DIM(senders), 256, begin_write);
 }
 
+/* Requests that a queue pair without a path was to flush: not even their packets could be counted. */
+TEST(reset__ends_flushes_of_one_never_connected)
+{
+	for (unsigned i = 0; i < RTE_DIM(senders); i++) {
+		struct sim *s = rig_make(SERVICE_RC);
+
+		sim_renew(s, 0, 0);
+		sim_modify(s, 0, 0, QP_INIT, 0);
+		sim_modify(s, 0, 0, QP_ERR, 0);
+		stand(s, 1u << senders[i]);
+		for (unsigned n = 0; n < 3; n++) {
+			post_write(s);
+			post_read(s, 0);
+		}
+		sim_run(s, 10 * US);
+		while (sim_poll_cq(s, 0, &(struct cqe){0}))
+			;
+		sim_modify(s, 0, 0, QP_RST, 0);
+		stand(s, 0);
+		rig_silent(s, 50 * US);
+		rig_no_cqe(s);
+		sim_modify(s, 0, 0, QP_INIT, 0);
+		sim_modify(s, 0, 0, QP_RTR, 0);
+		sim_modify(s, 0, 0, QP_RTS, 0);
+		works(s);
+		rig_end(s);
+	}
+}
+
 static void begin_again(struct sim *s, uint32_t modules)
 {
 	post_write(s);
