@@ -7,8 +7,9 @@
 #include "shares.h"
 
 enum { ASKING = 400 };
-#define TIB (1ull << 40)
-#define GIB (1ull << 30)
+#define TIB   (1ull << 40)
+#define LARGE (64u << 20)
+#define GIB   (1ull << 30)
 
 /* Holds: connected, and still so after a question. -1: refused. */
 int connect_once(void)
@@ -63,15 +64,42 @@ void ask_for(int fd, uint32_t number)
 	raw_send(fd, &m, sizeof(m), NULL, 0);
 }
 
-static int busy[CLIENTS];
+static int busy[CLIENTS], memory;
+static struct control_mr whole = {.access = ACCESS_LOCAL_WRITE, .count = 1};
 
+/* With memory of which all pages exist. */
 unsigned int attack_requests(void)
 {
 	struct control_hello_reply hello;
+	void *all;
 
-	for (int i = 0; i < CLIENTS; i++)
+	for (int i = CLIENTS - 1; i >= 0; i--)
 		busy[i] = open_once(&hello);
+	whole.pd = hello.queue_pd;
+	memory = raw_memfd(LARGE, RAW_SEALS);
+	all = mmap(NULL, LARGE, PROT_WRITE, MAP_SHARED, memory, 0);
+	if (all == MAP_FAILED)
+		return 0;
+	memset(all, 1, LARGE);
 	return CLIENTS;
+}
+
+/* The longest that there are: maps much memory whose pages are then brought in, and next time drops it. */
+static void long_requests(void)
+{
+	const int fd = busy[0];
+	const struct control_piece in = {.bytes = LARGE};
+	static uint32_t piece, lkey;
+	static bool registered;
+
+	if (registered)
+		raw_number(fd, CONTROL_DEREG_MR, lkey);
+	raw_number(fd, CONTROL_DROP_PIECE, piece);
+	registered = false;
+	if (raw_add_piece(fd, memory, &in, &piece))
+		return;
+	whole.run[0] = (struct control_run){piece, 0, 0, LARGE};
+	registered = raw_reg_mr(fd, &whole, &lkey) == 0;
 }
 
 /* More than one wants in a turn, of each client. */
@@ -80,10 +108,11 @@ void again_requests(void)
 	const struct control_header query = {.type = CONTROL_QUERY_PORT};
 	struct control_port_reply port;
 
-	for (int i = 0; i < CLIENTS; i++)
+	for (int i = 1; i < CLIENTS; i++)
 		for (int k = 0; k < 16; k++)
 			raw_send(busy[i], &query, sizeof(query), NULL, 0);
-	for (int i = 0; i < CLIENTS; i++)
+	long_requests();
+	for (int i = 1; i < CLIENTS; i++)
 		for (int k = 0; k < 16; k++)
 			raw_receive(busy[i], &port, sizeof(port));
 }

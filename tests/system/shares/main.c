@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * usage: shares SOCKET ATTACK|idle|busy
+ * usage: shares SOCKET ATTACK|idle
  *        shares SOCKET victim SCHEDSTAT_OF_THE_LCORE SCHEDSTAT_OF_THE_CONTROL_THREAD
  * ATTACK: takes all that one can get of a row of shares.def (its column `attack`), says how much that is, and keeps it until it
- * is killed; what comes back by itself it takes again. idle, busy: an honest neighbour in its place. victim: does what it reads.
+ * is killed; what comes back by itself it takes again. idle: an honest neighbour in its place. victim: does what it reads.
  * Speaks the protocol by hand where the library would stop early.
  */
 #include <stdio.h>
@@ -12,7 +12,9 @@
 #include <time.h>
 #include "shares.h"
 
-#define RATE_NS 100000000ull
+#define RATE_NS	      50000000ull
+#define NS_IN_S	      1e9
+#define OWN_SCHEDSTAT "/proc/thread-self/schedstat"
 
 const char *path;
 
@@ -102,28 +104,37 @@ static uint64_t connections(uint64_t ns)
 	return n;
 }
 
-/* CPU time of the thread whose schedstat this is. */
-static uint64_t cpu_ns(const char *schedstat)
+/* What the kernel says of a thread: how long it ran, and how long it waited for a CPU; ns. */
+struct sched {
+	unsigned long long ran, waited;
+};
+
+static struct sched sched_of(const char *schedstat)
 {
 	FILE *file = fopen(schedstat, "r");
-	unsigned long long ns = 0;
+	struct sched s = {0, 0};
 
-	if (file && fscanf(file, "%llu", &ns) != 1)
-		ns = 0;
+	if (file && fscanf(file, "%llu %llu", &s.ran, &s.waited) != 2)
+		s = (struct sched){0, 0};
 	if (file)
 		fclose(file);
-	return ns;
+	return s;
 }
 
-/* How much it does a second, and for a second of CPU time of the daemon's thread that does it. The latter
- * does not depend on what else the machine does. */
+/* How much it does in a second in which it is served: in which the daemon's thread that does it runs, or in which neither of them
+ * waits for a CPU, if that is longer. So what else the machine does hardly counts. */
 static void say_rate(uint64_t (*does)(uint64_t ns), const char *schedstat)
 {
-	uint64_t begun = now_ns(), cpu_begun = cpu_ns(schedstat);
-	double done = (double)does(RATE_NS) * 1e9;
+	const struct sched thread = sched_of(schedstat), own = sched_of(OWN_SCHEDSTAT);
+	const uint64_t begun = now_ns();
+	const double done = (double)does(RATE_NS) * NS_IN_S;
+	const struct sched thread_then = sched_of(schedstat), own_then = sched_of(OWN_SCHEDSTAT);
+	const double ran = (double)(thread_then.ran - thread.ran);
+	const double waited =
+		(double)(thread_then.waited - thread.waited + own_then.waited - own.waited);
+	const double passed = (double)(now_ns() - begun) - waited;
 
-	printf("%.0f %.0f ", done / (double)(now_ns() - begun),
-	       done / (double)(cpu_ns(schedstat) - cpu_begun + 1));
+	printf("%.0f ", done / (passed > ran ? passed : ran + 1));
 }
 
 /* Does what it is told, a line each: `check ATTACK`: asks for a little of everything, as two
@@ -132,7 +143,7 @@ static int victim(const char *lcore, const char *control)
 {
 	char line[64];
 
-	if (!cpu_ns(lcore) || !cpu_ns(control) || !traffic_begin())
+	if (!sched_of(lcore).ran || !sched_of(control).ran || !traffic_begin())
 		return 1;
 	puts("ready");
 	while (fgets(line, sizeof(line), stdin)) {
@@ -165,11 +176,6 @@ static unsigned int be_idle(void)
 	return 2;
 }
 
-static void be_busy(void)
-{
-	(void)connections(RATE_NS);
-}
-
 /* `again`: what it does from then on, without end; NULL: nothing. */
 static const struct {
 	const char *name;
@@ -193,7 +199,6 @@ static const struct {
 	{"cm_requests", attack_cm_requests, NULL},
 	{"silence", attack_silence, again_silence},
 	{"idle", be_idle, NULL},
-	{"busy", be_idle, be_busy},
 };
 
 int main(int argc, char **argv)

@@ -9,7 +9,7 @@ enum {
 	AREA_BYTES = 1 << 20,
 	MESSAGE_BYTES = 16384,
 	POLLED = 32, /* completions at a time */
-	TRAFFIC_DEPTH = 32,
+	TRAFFIC_DEPTH = 128,
 	QPS = 32,   /* of an attacker's client */
 	DEPTH = 12, /* of each: all doorbells together find room, whatever is taken of them */
 	PIECES = 4, /* scatter entries of a READ */
