@@ -304,7 +304,7 @@ int memory_map(int fd, uint64_t bytes, unsigned int flags, struct mapping *m, co
 	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED) {
 		*why = "cannot be mapped";
-		return -errno;
+		return mapping_errno();
 	}
 	rc = memory_mapped(at, bytes, page_bytes, PROT_READ | PROT_WRITE, m, why);
 	if (rc)
@@ -392,7 +392,7 @@ static int map_anywhere(int fd, uint64_t offset, uint64_t bytes, uint64_t align,
 	if (mmap(*base, bytes, protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
 		 (off_t)offset) != MAP_FAILED)
 		return 0;
-	rc = -errno;
+	rc = mapping_errno();
 	munmap(*base, bytes);
 	return rc;
 }

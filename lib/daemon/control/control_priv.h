@@ -8,6 +8,7 @@
  * client for pieces) and in its client's list of that kind. `users` counts its dependants; it is
  * destroyed only when that is 0.
  */
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -210,6 +211,13 @@ struct source {
 	struct client *client;
 };
 
+/* What came with a message. */
+struct descriptors {
+	int fd[MESSAGE_FDS_MAX];
+	unsigned int count;
+	bool truncated; /* there were more */
+};
+
 TAILQ_HEAD(client_queue, client);
 
 struct client {
@@ -249,12 +257,13 @@ struct client {
 	uint32_t run_count, run_room;
 	bool gone;	  /* in control.ended: to be destroyed at the end of the turn */
 	bool handed_over; /* its connection is now the connection manager's, which has a copy */
-	bool pending;	  /* `request` waits for a next hop, in control.waiting[wait] */
+	bool pending;	  /* `request` waits, in control.waiting[wait] */
 	uint8_t wait;
 	uint64_t retry_ns; /* then: when to ask again */
 	TAILQ_ENTRY(client) of_ended, of_waiting;
 	struct message request;
-	uint64_t sigbus_seen; /* faults in its memory handled so far */
+	struct descriptors waits_with; /* those of the request, while it is pending */
+	uint64_t sigbus_seen;	       /* faults in its memory handled so far */
 };
 
 /* A line that a client causes, of which only a limited number per second are written. */
@@ -418,17 +427,22 @@ uint32_t device_gid_count(const struct device *d);
 /* A snapshot of its port. */
 void device_port(const struct device *d, struct control_port_reply *out);
 
+/* Why mmap() or shmat() failed, as -errno. "Again" means that too much memory is locked, which does not pass. */
+static inline int mapping_errno(void)
+{
+	return errno == EAGAIN ? -ENOMEM : -errno;
+}
+
 /* pieces.c */
-/* The client's share for one more mapping of `bytes`. If it fits only without what is leaving,
- * unmaps as much of that as it needs. 0, -ENOSPC; given back by mapping_give(), or by piece_unmap()
- * when it is unmapped. */
+/* The client's share for one more mapping of `bytes`. 0; -ENOSPC; -EAGAIN: it will fit when what is
+ * leaving has left. Given back by mapping_give(), or by piece_unmap() when it is unmapped. */
 int mapping_take(struct client *client, uint64_t bytes);
 void mapping_give(struct client *client, uint64_t bytes);
 /* Starts unmapping it, bit by bit: pieces_leave(). The object stays. Nothing may access it any
  * more. */
 void piece_unmap(struct piece *piece);
-/* Populates [offset, offset + bytes), much of it bit by bit: pieces_turn(). */
-void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes);
+/* Populates [offset, offset + bytes), at once or bit by bit: pieces_turn(). */
+void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes, bool at_once);
 /* `bytes` more of it are registered: its client's share of SHARE_registered_bytes, of which a piece
  * takes no more than it has. 0, -ENOMEM. */
 int piece_register(struct piece *piece, uint64_t bytes);

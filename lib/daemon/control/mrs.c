@@ -12,7 +12,8 @@
 #include "control_priv.h"
 
 enum { PAGE_LOG = 12, LARGEST_LOG = 30 };
-#define POPULATE_BYTES_MAX (64ull << 20)
+#define POPULATE_BYTES_MAX     (64ull << 20)
+#define POPULATE_AT_ONCE_BYTES (2ull << 20) /* of all of its ranges: others wait meanwhile */
 
 /* ---- runs ---- */
 
@@ -268,7 +269,8 @@ static void populate(const struct mr_memory *m)
 	if (m->length > POPULATE_BYTES_MAX)
 		return;
 	for (uint32_t i = 0; i < m->count; i++)
-		piece_populate(m->extents[i].piece, m->extents[i].offset, m->extents[i].bytes);
+		piece_populate(m->extents[i].piece, m->extents[i].offset, m->extents[i].bytes,
+			       m->length <= POPULATE_AT_ONCE_BYTES);
 }
 
 /* Applies *in to the MR and gives it to the CEU. 0; -errno: the CEU has no entry. */

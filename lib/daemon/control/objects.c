@@ -277,6 +277,8 @@ int run_hello(struct call *call)
 	if (!d)
 		return -ENODEV;
 	rc = map_page(client, call->fds[0], &why);
+	if (rc == -EAGAIN)
+		return rc;
 	if (rc) {
 		CLIENT_LOG(client, WARNING, "refused: its page is %s", why);
 		return rc;

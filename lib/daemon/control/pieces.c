@@ -21,8 +21,6 @@ enum {
 #define LEAVE_BYTES	(4ull << 20)
 #define LEAVE_BYTES_MAX (1ull << 30)
 #define POPULATE_BYTES	(256ull << 10)
-/* At once, within the request. */
-#define POPULATE_AT_ONCE (2ull << 20)
 
 /* The part of a mapping that is still to be unmapped. */
 struct leaving {
@@ -76,15 +74,14 @@ static void leave_next(struct control *c)
 	}
 }
 
-/* Unmapping delays all clients: not done for a request that is refused anyway. */
+/* What is leaving counts, but not for long: a request that only this leaves no room for waits. */
 static int take(struct client *client, enum share row, uint64_t n)
 {
 	struct share_client *s = &client->shares;
-	struct control *c = client->control;
 
-	if (share_fits(s, row, n, true))
-		while (!TAILQ_EMPTY(&c->leaving) && !share_fits(s, row, n, false))
-			leave_some(c, TAILQ_FIRST(&c->leaving));
+	if (!TAILQ_EMPTY(&client->control->leaving) && !share_fits(s, row, n, false) &&
+	    share_fits(s, row, n, true))
+		return -EAGAIN;
 	return share_take(s, row, n);
 }
 
@@ -122,7 +119,7 @@ static int map_piece(const struct call *call, const struct control_piece *in, st
 	}
 	if (!rc)
 		client_bind(client, piece->mapping.base, piece->mapping.bytes);
-	else if (wanted)
+	else if (wanted && rc != -EAGAIN)
 		CLIENT_LOG(client, WARNING, "piece refused: it is %s", why);
 	return rc;
 }
@@ -222,12 +219,12 @@ static void populate_next(struct control *c)
 	}
 }
 
-void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes)
+void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes, bool at_once)
 {
 	struct control *c = piece->object.client->control;
 	bool waits = piece->populate_from < piece->populate_to;
 
-	if (!waits && bytes <= POPULATE_AT_ONCE) {
+	if (!waits && at_once) {
 		memory_populate(&piece->mapping, offset, bytes);
 		return;
 	}

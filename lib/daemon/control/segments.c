@@ -142,7 +142,7 @@ static int attach(struct client *client, const struct control_segment *in, void 
 		return rc;
 	*at = shmat((int)in->id, NULL, in->flags & PIECE_READ_ONLY ? SHM_RDONLY : 0);
 	if (*at == (void *)-1)
-		return -errno;
+		return mapping_errno();
 	/* From here on the number belongs to no other segment; until here it might have changed. */
 	*page_bytes = page_bytes_of((int)in->id);
 	rc = *page_bytes ? judge(client, in, *page_bytes, bytes) : -ENOSPC;

@@ -14,12 +14,6 @@
 
 enum { RETRY_NS_MIN = 1000000 };
 
-struct descriptors {
-	int fd[MESSAGE_FDS_MAX];
-	unsigned int count;
-	bool truncated; /* there were more */
-};
-
 static void close_all(struct descriptors *d, struct share_client *from)
 {
 	for (unsigned int i = 0; i < d->count; i++)
@@ -95,12 +89,25 @@ static struct counters *refusals_of(const struct client *client)
 	return &d->config.hca->counters;
 }
 
-/* Only these wait: for the data path, for a neighbour, or for the connection manager. From any other request -EAGAIN is a system
- * call's, such as mmap()'s where too much memory is locked, and final. */
+/* Only these wait: for the data path, for a neighbour, for the connection manager, or until mappings have left. From any other
+ * request -EAGAIN is a system call's and final. */
 static bool may_wait(uint32_t type)
 {
-	return type == CONTROL_CREATE_QP || type == CONTROL_MODIFY_QP || type == CONTROL_RESOLVE ||
-	       type == CONTROL_VIEW || type == CONTROL_REMOVE_HCA || type == CONTROL_ADD_HCA;
+	switch (type) {
+	case CONTROL_HELLO:
+	case CONTROL_ADD_PIECE:
+	case CONTROL_ADD_PIECES:
+	case CONTROL_ADD_SEGMENT:
+	case CONTROL_CREATE_QP:
+	case CONTROL_MODIFY_QP:
+	case CONTROL_RESOLVE:
+	case CONTROL_VIEW:
+	case CONTROL_REMOVE_HCA:
+	case CONTROL_ADD_HCA:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* Runs client->request. -EAGAIN: it must be asked again; else it has been answered. */
@@ -144,8 +151,10 @@ static void wait_from(struct client *client, uint64_t now)
 	TAILQ_INSERT_TAIL(&c->waiting[client->wait], client, of_waiting);
 }
 
-static void start_waiting(struct client *client)
+static void start_waiting(struct client *client, struct descriptors *with)
 {
+	client->waits_with = *with;
+	with->count = 0;
 	client->pending = true;
 	client->control->pending++;
 	client->wait = 0;
@@ -158,6 +167,7 @@ void session_forget(struct client *client)
 	if (!client->pending)
 		return;
 	TAILQ_REMOVE(&client->control->waiting[client->wait], client, of_waiting);
+	close_all(&client->waits_with, &client->shares);
 	client->pending = false;
 	client->control->pending--;
 }
@@ -168,7 +178,7 @@ static unsigned int retry(struct client *client, uint64_t now)
 {
 	bool may = !client->gone && control_may_serve(client);
 	uint64_t begun = may ? control_now_ns() : 0;
-	int rc = may ? session_run(client, NULL) : -EAGAIN;
+	int rc = may ? session_run(client, client->waits_with.fd) : -EAGAIN;
 
 	if (may)
 		control_served(client, begun);
@@ -225,7 +235,7 @@ static bool serve_one(struct client *client)
 		      COUNTER_control_malformed);
 		client_lost(client);
 	} else if (session_run(client, d.fd) == -EAGAIN) {
-		start_waiting(client);
+		start_waiting(client, &d);
 	}
 	close_all(&d, &client->shares);
 	return !client->gone && !client->pending;

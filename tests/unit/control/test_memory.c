@@ -219,19 +219,19 @@ TEST_WITH(ranges__count_until_they_are_unmapped, with_shares, without)
 	close(fd);
 }
 
-/* A request waits for what is leaving only if that gets it room, and no longer than until then. */
-TEST_WITH(pieces__wait_for_no_more_than_they_need, with_shares, without)
+/* A request waits for what is leaving only if that gets it room, and unmaps nothing itself, which would delay others. */
+TEST_WITH(pieces__wait_for_room_that_comes, with_shares, without)
 {
 	static const struct {
-		uint64_t bytes, left; /* MiB: asked for, and still leaving afterwards */
-		bool fits;
-	} row[] = {{2 << 20, 96, false}, /* more than a piece may have */
-		   {257, 96, false},	 /* than a client may */
-		   {160, 96, true},
-		   {161, 92, true},
-		   {256, 0, true}};
+		uint64_t bytes; /* MiB */
+		int before, after;
+	} row[] = {{2 << 20, -ENOSPC, -ENOSPC}, /* more than a piece may have */
+		   {257, -ENOSPC, -ENOSPC},	/* than a client may */
+		   {160, 0, 0},
+		   {161, -EAGAIN, 0},
+		   {256, -EAGAIN, 0}};
 	struct piece piece = {.object.client = &client};
-	int fd = raw_memfd(96 << 20, 0);
+	int fd = raw_memfd(96 << 20, 0), rc;
 	struct share_info info;
 	const char *why;
 
@@ -241,12 +241,16 @@ TEST_WITH(pieces__wait_for_no_more_than_they_need, with_shares, without)
 	assert_int_equal(mapping_take(&client, 96 << 20), 0);
 	assert_int_equal(memory_map_piece(fd, 0, 96 << 20, false, &piece.mapping, &why), 0);
 	piece_unmap(&piece);
-	for (unsigned int i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		assert_int_equal(mapping_take(&client, row[i].bytes << 20) == 0, row[i].fits);
-		if (row[i].fits)
-			mapping_give(&client, row[i].bytes << 20);
-		shares_info(control.shares, SHARE_mapped_bytes, 0, &info);
-		assert_int_equal((info.used >> 20) - 256, row[i].left);
+	for (int leaves = 1; leaves >= 0; leaves--) {
+		for (unsigned int i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+			rc = mapping_take(&client, row[i].bytes << 20);
+			assert_int_equal(rc, leaves ? row[i].before : row[i].after);
+			if (rc == 0)
+				mapping_give(&client, row[i].bytes << 20);
+			shares_info(control.shares, SHARE_mapped_bytes, 0, &info);
+			assert_int_equal(info.used >> 20, 256 + leaves * 96);
+		}
+		pieces_leave_all(&control);
 	}
 	close(fd);
 }
