@@ -1,41 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The PSN window of a reliable connection: a requester, a responder that keeps a packet that came
- * early, and a wire that loses and repeats. SENDs of one packet each; credits, RNR, go-back-N. All
- * interleavings are looked at: messages arrive once, in order, and both ends come to rest with
- * everything delivered.
+ * early, and a wire that loses and repeats. SENDs of one packet each, any number of them; credits,
+ * RNR, go-back-N. All interleavings are looked at: messages arrive once, in order, and both ends
+ * come to rest with everything delivered, whenever the client stops posting.
  *
  * EDGE(machine, from, to) names the transition of the code's table that a step stands for;
  * OUTSIDE(machine, from, to) one that the model leaves out, OUTSIDE_STATE(machine, state) all from
  * and to a state. tests/model/check sees that each row of the tables is one of these, and that
  * nothing else is named.
  *
- * PSNs, and MSN, SSN and LSN with them, wrap at PSNS instead of 2^24.
+ * PSNs, and MSN, SSN and LSN with them, wrap at PSNS instead of 2^24. Both ends compare them only
+ * by SAME, AHEAD and BEFORE, which depend on differences modulo PSNS. The model itself knows which
+ * message each number means and asserts, wherever two are compared, that they lie so near to each
+ * other that the result is that of numbers which never wrap: EXACT() and tests/model/README.md.
+ * To need few states it counts from the message that the responder expects, which is always HERE:
+ * with each delivery all numbers fall by one.
  */
+#ifndef PSNS
 #define PSNS 4
+#endif
 #ifndef WINDOW
 #define WINDOW (PSNS / 2) /* wire/psn.h: PSN_WINDOW */
 #endif
-#ifndef HALF
-#define HALF (PSNS / 2)
-#endif
-#ifndef MESSAGES
-#define MESSAGES 5 /* more than PSNS: all that wraps does */
-#endif
-#ifndef LOSSES
-#define LOSSES 1
-#endif
-#ifndef REPEATS
-#define REPEATS 1
-#endif
-#define PREMATURE 1 /* Loss timers that expire although nothing was lost */
-#define WIRE	  2 /* packets on their way in one direction */
-#define RECEIVES  2 /* that the responder's client has posted at most */
+#define HALF	 (PSNS / 2)
+#define HERE	 (2 * PSNS)
+#define WIRE	 2 /* packets on their way in one direction */
+#define RECEIVES 2 /* that the responder's client has posted at most */
 
-#define NEXT(p)	     (((p) + 1) % PSNS)
-#define BACK(p)	     (((p) + PSNS - 1) % PSNS)
-#define AHEAD(a, b)  (((a) - (b) + PSNS) % PSNS) /* how far a is ahead of b, modulo PSNS */
-#define BEFORE(a, b) (AHEAD(a, b) >= HALF)	 /* psn_before() */
+#define AHEAD(a, b)  (((a) - (b) + 4 * PSNS) % PSNS) /* how far a is ahead of b, modulo PSNS */
+#define BEFORE(a, b) (AHEAD(a, b) >= HALF)	     /* psn_before() */
+#define SAME(a, b)   (AHEAD(a, b) == 0)
+#define EXACT(a, b)  ((a) + HALF >= (b) && (a) < (b) + HALF) /* BEFORE(a, b) is a < b */
 #define EDGE(machine, from, to)
 #define OUTSIDE(machine, from, to)
 #define OUTSIDE_STATE(machine, state)
@@ -74,73 +70,95 @@ OUTSIDE(EE, SEND_SCATTER, CXT_WB)
 
 mtype = { ACK, NAK, RNR };
 
-chan requests = [WIRE] of { byte, byte };		 /* PSN, message */
-chan responses = [WIRE] of { mtype, byte, byte, byte }; /* kind, PSN, MSN, credits */
+chan requests = [WIRE] of { byte };		  /* PSN */
+chan responses = [WIRE] of { mtype, byte, byte }; /* kind, EPSN when it was sent, credits */
 
-byte losses = LOSSES, repeats = REPEATS, premature = PREMATURE;
 bool unlimited; /* the responder grants no credits, so none limit: a shared receive queue */
-byte delivered; /* messages */
+bool early;	/* Loss timers expire although nothing was lost; else when nothing else can happen */
 bool over;	/* everything was sent and acknowledged */
+hidden byte i, psn, msn, credits;
+hidden mtype kind;
 
-inline put_request(psn, message)
+/* The requester's: oldest outstanding, next, go-back-N's next; LSN. MSN, SSN and LSN count messages,
+ * so that the number of a message is its PSN, the SSN of the next one NPSN + 1. */
+byte upsn = HERE, npsn = HERE, resend, lsn = HERE;
+bool retransmitting, rnr_waiting, limited;
+bool ended; /* its client posts nothing more */
+/* The responder's; its EPSN is HERE, and so is its MSN. */
+byte posted; /* receives that wait */
+bool ack_pending, told_none, nak_sent;
+bool kept; /* one packet that came early */
+byte kept_psn;
+
+inline put_request(number)
 {
 	if
-	:: requests ! psn, message
-	:: repeats > 0 && len(requests) + 1 < WIRE ->
-		repeats--; requests ! psn, message; requests ! psn, message
-	:: losses > 0 -> losses--
+	:: requests ! number
+	:: skip /* lost */
 	fi
 }
 
-inline put_response(kind, psn, msn, credits)
+inline put_response(what, granted)
 {
 	if
-	:: responses ! kind, psn, msn, credits
-	:: losses > 0 -> losses--
+	:: responses ! what, HERE, (unlimited -> 0 : granted)
+	:: skip
 	fi
+}
+
+/* The responder has executed a message: what it expects then is HERE. */
+inline advance()
+{
+	upsn--; npsn--;
+	lsn = (unlimited -> HERE : lsn - 1);
+	resend = (retransmitting -> resend - 1 : 0);
+	kept_psn = (kept -> kept_psn - 1 : 0);
+	for (i : 1 .. len(requests)) { requests ? psn; requests ! psn - 1 }
+	for (i : 1 .. len(responses)) { responses ? kind, psn, credits; responses ! kind, psn - 1, credits }
 }
 
 /* ---- RequesterTransControl and RequesterRecvControl ---- */
 
 proctype requester()
 {
-	byte upsn = PSNS - 2, npsn = PSNS - 2; /* oldest outstanding; next */
-	byte first = 0, next = 0;	       /* the messages with these PSNs */
-	byte resend = PSNS - 2;		       /* go-back-N: next to retransmit */
-	byte lsn = 0, ssn = 1;
-	bool retransmitting, rnr_waiting, limited;
-	byte psn, msn, credits;
-	mtype kind;
-
-idle:
 	do
-	:: first == MESSAGES -> over = true; break
+	:: ended && upsn == npsn -> over = true; break
+	:: !ended -> ended = true
 	/* A new message: the window, the credits, no retransmission and no RNR wait in the way. */
 	:: atomic {
-		next < MESSAGES && AHEAD(npsn, upsn) < WINDOW && !retransmitting && !rnr_waiting &&
-			(unlimited || !BEFORE(lsn, ssn) || !limited) && nfull(requests) ->
-		limited = BEFORE(lsn, ssn); /* C9-162: one without credit may be under way */
-		put_request(npsn, next);
-		npsn = NEXT(npsn); next++; ssn = NEXT(ssn)
+		!ended && AHEAD(npsn, upsn) < WINDOW && !retransmitting && !rnr_waiting &&
+			(unlimited || !BEFORE(lsn, npsn + 1) || !limited) && nfull(requests) ->
+		limited = !unlimited && BEFORE(lsn, npsn + 1); /* C9-162: one without credit may be under way */
+		put_request(npsn);
+		npsn++
 	   }
 	/* Go-back-N, packet by packet; or the first one alone, to a peer that keeps what comes early. */
 	:: atomic {
 		retransmitting && !rnr_waiting && nfull(requests) ->
-		put_request(resend, first + AHEAD(resend, upsn));
-		resend = NEXT(resend);
+		put_request(resend);
+		resend++;
 		if
-		:: retransmitting = (resend != npsn)
-		:: resend == NEXT(upsn) -> retransmitting = false
-		fi
+		:: retransmitting = !SAME(resend, npsn)
+		:: SAME(resend, upsn + 1) -> retransmitting = false
+		fi;
+		resend = (retransmitting -> resend : 0)
 	   }
 	:: atomic {
-		responses ? kind, psn, msn, credits ->
+		nempty(responses) ->
+		if
+		:: responses ? kind, msn, credits
+		:: responses ? <kind, msn, credits> /* the wire repeats it */
+		fi;
+		psn = (kind == ACK -> msn - 1 : msn);
+		assert(psn + PSNS >= npsn && psn < upsn + PSNS);
 		EDGE(RRC, IDLE, RESP_CXT)
 		if
 		:: AHEAD(psn, upsn) >= AHEAD(npsn, upsn) -> /* not outstanding: a duplicate, a ghost */
+			assert(psn < upsn || psn >= npsn);
 			EDGE(RRC, RESP_CXT, SILENT_DROP)
+			assert(EXACT(msn, npsn));
 			if
-			:: kind == ACK && !BEFORE(msn, BACK(ssn)) -> lsn = (msn + credits) % PSNS
+			:: kind == ACK && !unlimited && !BEFORE(msn, npsn) -> lsn = msn + credits
 			:: else
 			fi
 			EDGE(RRC, SILENT_DROP, IDLE)
@@ -148,14 +166,12 @@ idle:
 			if
 			:: kind == ACK ->
 				EDGE(RRC, RESP_CXT, ACK_RELEASE_NORMAL)
-				first = first + AHEAD(psn, upsn) + 1;
-				upsn = NEXT(psn);
-				lsn = (msn + credits) % PSNS;
+				upsn = psn + 1;
+				lsn = (unlimited -> HERE : msn + credits);
 				limited = limited && upsn != npsn;
 				EDGE(RRC, ACK_RELEASE_NORMAL, IDLE)
 			:: kind == NAK ->
 				EDGE(RRC, RESP_CXT, NAK_IMPLICIT_RELEASE)
-				first = first + AHEAD(psn, upsn);
 				upsn = psn;
 				EDGE(RRC, NAK_IMPLICIT_RELEASE, NAK_RETRANS)
 				retransmitting = !rnr_waiting || retransmitting;
@@ -163,7 +179,6 @@ idle:
 				EDGE(RRC, NAK_RETRANS, IDLE)
 			:: kind == RNR ->
 				EDGE(RRC, RESP_CXT, NAK_IMPLICIT_RELEASE)
-				first = first + AHEAD(psn, upsn);
 				upsn = psn;
 				EDGE(RRC, NAK_IMPLICIT_RELEASE, RESET_TIMER)
 				EDGE(RRC, NAK_IMPLICIT_RELEASE, SILENT_DROP)
@@ -176,24 +191,20 @@ idle:
 			:: retransmitting && AHEAD(resend, upsn) > AHEAD(npsn, upsn) -> resend = upsn
 			:: else
 			fi;
-			retransmitting = retransmitting && resend != npsn
+			retransmitting = retransmitting && !SAME(resend, npsn);
+			resend = (retransmitting -> resend : 0)
 		fi
 	   }
 	:: atomic { /* the RNR timer: after any time, so after all else, too */
 		rnr_waiting ->
 		EDGE(RRC, IDLE, RNR_RETRANS)
 		rnr_waiting = false;
-		resend = upsn;
 		retransmitting = (upsn != npsn);
+		resend = (retransmitting -> upsn : 0);
 		EDGE(RRC, RNR_RETRANS, IDLE)
 	   }
 	:: atomic { /* the Loss timer, and a probe, which does the same */
-		upsn != npsn && !rnr_waiting && !retransmitting &&
-			(timeout || premature > 0) ->
-		if
-		:: premature > 0 -> premature--
-		:: else
-		fi;
+		upsn != npsn && !rnr_waiting && !retransmitting && (timeout || early) ->
 		EDGE(RRC, IDLE, TIMER_RETRANS)
 		EDGE(RRC, IDLE, PROBE)
 		resend = upsn;
@@ -206,20 +217,14 @@ idle:
 
 /* ---- ExecutionEngine and the responder's client ---- */
 
-byte epsn = PSNS - 2, msn_done = 0; /* EPSN, MSN */
-byte posted;			    /* receives that wait */
-bool ack_pending, told_none;
-
 /* Posts receives; C9-155: one that was told of none hears of it. */
 proctype client()
 {
-	byte all_posted;
-
 	do
-	:: all_posted == MESSAGES -> break
+	:: over -> break
 	:: atomic {
-		posted < RECEIVES && all_posted < MESSAGES ->
-		posted++; all_posted++;
+		posted < RECEIVES ->
+		posted++;
 		ack_pending = ack_pending || told_none
 	   }
 	od
@@ -233,74 +238,85 @@ proctype acknowledger()
 	:: atomic {
 		ack_pending && nfull(responses) ->
 		ack_pending = false; told_none = (posted == 0);
-		put_response(ACK, BACK(epsn), msn_done, posted)
+		put_response(ACK, posted)
 	   }
 	od
 }
 
 proctype responder()
 {
-	bool nak_sent, kept; /* kept: one packet that came early */
-	byte psn, message, kept_psn, kept_message;
-
-idle:
 	do
 	:: over -> break
 	:: atomic {
-		nfull(responses) && (nempty(requests) || kept && kept_psn == epsn) ->
+		nfull(responses) && (nempty(requests) || kept && SAME(kept_psn, HERE)) ->
 		if
-		:: kept && kept_psn == epsn -> psn = kept_psn; message = kept_message; kept = false
-		:: else -> requests ? psn, message
+		:: kept && SAME(kept_psn, HERE) -> psn = kept_psn; kept = false; kept_psn = 0
+		:: else ->
+			if
+			:: requests ? psn
+			:: requests ? <psn> /* the wire repeats it */
+			fi
 		fi;
+		assert(EXACT(psn, HERE));
 		EDGE(EE, FETCH_CXT, CHECK_PSN)
 		if
-		:: psn == epsn && posted > 0 ->
+		:: SAME(psn, HERE) && posted > 0 ->
 			EDGE(EE, CHECK_PSN, CHECK_REQUEST)
 			EDGE(EE, CHECK_REQUEST, ENTRY_FETCH)
 			EDGE(EE, ENTRY_FETCH, SEND_SCATTER)
 			EDGE(EE, SEND_SCATTER, WQE_RELEASE)
 			EDGE(EE, WQE_RELEASE, CXT_WB)
-			assert(message == delivered); /* once, in order */
-
-			delivered++; posted--;
-			epsn = NEXT(epsn); msn_done = NEXT(msn_done);
+			assert(psn == HERE); /* once, in order */
+			posted--;
 			nak_sent = false; ack_pending = true;
 			EDGE(EE, CXT_WB, GEN_RESP)
 			EDGE(EE, GEN_RESP, IDLE)
-		:: psn == epsn && posted == 0 ->
+			advance()
+		:: SAME(psn, HERE) && posted == 0 ->
 			EDGE(EE, CHECK_PSN, CHECK_REQUEST)
 			EDGE(EE, CHECK_REQUEST, ENTRY_FETCH)
 			EDGE(EE, ENTRY_FETCH, ASYNC_ERROR)
 			nak_sent = true; ack_pending = false;
-			put_response(RNR, epsn, msn_done, 0);
+			put_response(RNR, 0);
 			EDGE(EE, ASYNC_ERROR, IDLE)
-		:: psn != epsn && BEFORE(psn, epsn) ->
+		:: !SAME(psn, HERE) && BEFORE(psn, HERE) ->
 			EDGE(EE, CHECK_PSN, DUPLICATE)
 			ack_pending = true;
 			EDGE(EE, DUPLICATE, GEN_RESP)
 			EDGE(EE, GEN_RESP, IDLE)
-		:: psn != epsn && !BEFORE(psn, epsn) && !kept ->
+		:: !SAME(psn, HERE) && !BEFORE(psn, HERE) && !kept ->
 			EDGE(EE, CHECK_PSN, IDLE)
-			kept = true; kept_psn = psn; kept_message = message;
+			kept = true; kept_psn = psn;
 			if
 			:: !nak_sent ->
 				nak_sent = true; ack_pending = false;
-				put_response(NAK, epsn, msn_done, 0)
+				put_response(NAK, 0)
 			:: else
 			fi
-		:: psn != epsn && !BEFORE(psn, epsn) && !nak_sent ->
+		:: !SAME(psn, HERE) && !BEFORE(psn, HERE) && !nak_sent ->
 			EDGE(EE, CHECK_PSN, ASYNC_ERROR)
 			nak_sent = true; ack_pending = false;
-			put_response(NAK, epsn, msn_done, 0);
+			put_response(NAK, 0);
 			EDGE(EE, ASYNC_ERROR, IDLE)
-		:: psn != epsn && !BEFORE(psn, epsn) && nak_sent ->
+		:: !SAME(psn, HERE) && !BEFORE(psn, HERE) && nak_sent ->
 			EDGE(EE, CHECK_PSN, DROP)
 			EDGE(EE, DROP, IDLE)
 		fi
 	   }
-	:: atomic { losses > 0 && kept -> losses--; kept = false } /* too old, or buffers are short */
+	:: atomic { kept -> kept = false; kept_psn = 0 } /* too old, or buffers are short */
+	od;
+	assert(upsn == HERE && npsn == HERE)
+}
+
+/* What both ends compare of their own, whether a comparison let a step happen or not. */
+proctype watch()
+{
+end:	do
+	:: !(upsn <= HERE && HERE <= npsn && npsn <= upsn + WINDOW &&
+	     (!retransmitting || upsn <= resend && resend < npsn) &&
+	     (!kept || HERE <= kept_psn && kept_psn < HERE + HALF) &&
+	     (unlimited || EXACT(lsn, npsn + 1))) -> assert(false)
 	od
-	assert(delivered == MESSAGES)
 }
 
 init
@@ -309,5 +325,9 @@ init
 	:: unlimited = true
 	:: unlimited = false
 	fi;
-	atomic { run requester(); run responder(); run acknowledger(); run client() }
+	if
+	:: early = true
+	:: early = false
+	fi;
+	atomic { run requester(); run responder(); run acknowledger(); run client(); run watch() }
 }
