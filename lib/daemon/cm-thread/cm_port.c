@@ -23,8 +23,11 @@ enum {
 	WAITING_HOP_MAX = 64, /* ... and those of them waiting for a next hop */
 	WAIT_NS = 100000000,
 	RETRY_NS = 1000000,
-	ASKS = 64,	   /* unknown next hops that may be resolved at once, ... */
-	ASK_NS = 50000000, /* ... and one more per this interval */
+	ASKS = 64,	       /* unknown next hops that may be resolved at once, ... */
+	ASK_NS = 50000000,     /* ... and one more per this interval */
+	SOURCES = 256,	       /* groups of senders */
+	SOURCE_MADS = 8192,    /* at once of each of them while more wait than a turn takes, ... */
+	SOURCE_MAD_NS = 50000, /* ... and one more per this interval */
 	QPN = 1,
 };
 
@@ -56,7 +59,10 @@ struct cm_port {
 	struct softhca_mr *mr;
 	uint8_t *memory; /* RECEIVES slots */
 	bool dead;
-	bool more; /* more arrived than the last turn took */
+	bool more;   /* more arrived than the last turn took */
+	bool behind; /* it did in the turn before */
+	uint64_t taken_ns
+		[SOURCES]; /* when the last MAD counts, each SOURCE_MAD_NS after the one before */
 	uint8_t gid[GID_TABLE_MAX][16];
 	unsigned int gids;
 	struct remembered ahs[AHS];
@@ -426,7 +432,30 @@ static void send_waiting(struct cm_port *p, uint64_t now_ns)
 
 /* ---- receive ---- */
 
-static void cm_port_take(struct cm_port *p, const struct softhca_wc *wc)
+static unsigned int source_of(const struct cm_path *path)
+{
+	uint32_t hash = 2166136261u;
+
+	for (size_t i = 0; i < sizeof(path->dgid); i++)
+		hash = (hash ^ path->dgid[i]) * 16777619u;
+	return (hash ^ hash >> 16) % SOURCES;
+}
+
+/* Each MAD costs time, most of all one that is refused with another. A peer that sends more than there is time for must not
+ * fill the receive queue, or those of others are lost. */
+static bool is_flood(struct cm_port *p, uint64_t now_ns, const struct cm_path *path)
+{
+	uint64_t *taken_ns = &p->taken_ns[source_of(path)];
+
+	if (*taken_ns < now_ns)
+		*taken_ns = now_ns;
+	if (*taken_ns - now_ns >= (uint64_t)SOURCE_MADS * SOURCE_MAD_NS)
+		return p->behind;
+	*taken_ns += SOURCE_MAD_NS;
+	return false;
+}
+
+static void cm_port_take(struct cm_port *p, uint64_t now_ns, const struct softhca_wc *wc)
 {
 	const uint8_t *grh = p->memory + wc->wr_id * SLOT_BYTES;
 	struct cm_path path;
@@ -437,11 +466,15 @@ static void cm_port_take(struct cm_port *p, const struct softhca_wc *wc)
 		p->counters.dropped_stranger++;
 		return;
 	}
+	if (is_flood(p, now_ns, &path)) {
+		p->counters.dropped_flood++;
+		return;
+	}
 	p->ops->receive(p->ops_ctx, &path, grh + GRH_BYTES, CM_MAD_BYTES);
 }
 
 /* True: there may be more. */
-static bool take_batch(struct cm_port *p)
+static bool take_batch(struct cm_port *p, uint64_t now_ns)
 {
 	struct softhca_wc wc[BATCH];
 	uint64_t slot[BATCH];
@@ -456,7 +489,7 @@ static bool take_batch(struct cm_port *p)
 			died(p, softhca_wc_status_str(wc[i].status));
 			return false;
 		}
-		cm_port_take(p, &wc[i]);
+		cm_port_take(p, now_ns, &wc[i]);
 		slot[i] = wc[i].wr_id;
 	}
 	if (post_receives(p, slot, (unsigned int)n))
@@ -484,10 +517,11 @@ static void take_events(struct cm_port *p)
 
 void cm_port_turn(struct cm_port *p, uint64_t now_ns)
 {
+	p->behind = p->more;
 	p->more = !p->dead;
 	take_events(p);
 	for (int i = 0; i < TURN_BATCHES && p->more && !p->dead; i++)
-		p->more = take_batch(p);
+		p->more = take_batch(p, now_ns);
 	send_waiting(p, now_ns);
 }
 

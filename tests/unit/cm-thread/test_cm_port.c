@@ -326,12 +326,45 @@ TEST(receive__not_from_qp_1)
 	memset(&seen, 0, sizeof(seen));
 	memcpy(p.gid[0], own_gid, 16);
 	p.memory = slot;
-	cm_port_take(&p, &wc);
+	cm_port_take(&p, 0, &wc);
 	assert_int_equal(seen.received, 0);
 	assert_int_equal(p.counters.dropped_stranger, 1);
 	wc.src_qp = 1;
-	cm_port_take(&p, &wc);
+	cm_port_take(&p, 0, &wc);
 	assert_int_equal(seen.received, 1);
+}
+
+/* While MADs wait, whoever sends more of them than there is time for has his part handled, and others all. */
+TEST_WITH(receive__a_flood_of_one_source_is_its_own, NULL, NULL)
+{
+	struct cm_port p = {.index = 2, .gids = 1, .ops = &ops, .ops_ctx = &seen};
+	struct softhca_wc wc = {.sl = SOFTHCA_WC_SL_IPV4,
+				.byte_len = GRH_BYTES + CM_MAD_BYTES,
+				.wc_flags = SOFTHCA_WC_GRH,
+				.src_qp = 1};
+	uint8_t slot[SLOT_BYTES] = {[32] = 10, 0, 0, 9, 10, 0, 0, 1};
+	const uint64_t second = 1000 * MS_NS;
+
+	memset(&seen, 0, sizeof(seen));
+	memcpy(p.gid[0], own_gid, 16);
+	p.memory = slot;
+	for (unsigned int i = 0; i < 2 * SOURCE_MADS; i++)
+		cm_port_take(&p, second, &wc); /* a burst that there is time for */
+	assert_int_equal(seen.received, 2 * SOURCE_MADS);
+	p.behind = true;
+	for (unsigned int i = 0; i < 100000; i++) {
+		slot[35] = 9;
+		cm_port_take(&p, 2 * second, &wc);
+		slot[35] = 8;
+		if (i % 20 == 0)
+			cm_port_take(&p, 2 * second, &wc);
+	}
+	assert_int_equal(seen.received, 2 * SOURCE_MADS + SOURCE_MADS + 5000);
+	assert_int_equal(p.counters.dropped_flood, 100000 - SOURCE_MADS);
+	slot[35] = 9;
+	for (unsigned int i = 0; i < 1000; i++)
+		cm_port_take(&p, 2 * second + 100 * SOURCE_MAD_NS, &wc);
+	assert_int_equal(seen.received, 2 * SOURCE_MADS + SOURCE_MADS + 5000 + 100);
 }
 
 TEST_WITH(receive__the_way_back_over_ipv6, NULL, NULL)
