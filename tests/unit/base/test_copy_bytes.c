@@ -6,7 +6,7 @@
 #include "../wire/guard.h"
 #include "base/copy_bytes.h"
 
-enum { MARGIN = 64, LONGEST = 2 * COPY_BYTES_CALL_MAX + COPY_BYTES_CALL_MIN + 64, FILL = 0xa5 };
+enum { MARGIN = 64, LONGEST = 2 * COPY_BYTES_CALL_PART + COPY_BYTES_CALL_MIN + 64, FILL = 0xa5 };
 
 static void check_copy(uint8_t *guard, const uint8_t *bytes, size_t n, size_t offset)
 {
@@ -28,7 +28,11 @@ TEST(copy_bytes__copies_just_those)
 
 	for (unsigned i = 0; i < LONGEST; i++)
 		bytes[i] = (uint8_t)(i * 7 + i / 251);
-	for (size_t n = 0; n <= LONGEST; n++)
-		check_copy(guard, bytes, n, n % (MARGIN / 2));
+	for (size_t whole = 0; whole < 2; whole++) {
+		copy_bytes_call_max[0] = copy_bytes_call_max[1] =
+			whole ? SIZE_MAX : COPY_BYTES_CALL_PART;
+		for (size_t n = 0; n <= LONGEST; n++)
+			check_copy(guard, bytes, n, n % (MARGIN / 2 + 1));
+	}
 	guard_free(guard);
 }
