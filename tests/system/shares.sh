@@ -80,7 +80,7 @@ holds() { grep -q holding "$SCRATCH/$1.log"; }
 two() {
 	local user kinder=0
 	# What CPU they themselves take is not the daemon's to share out.
-	case $2 in requests | log) kinder=15 ;; esac
+	case $2 in requests | log | cm_commands) kinder=15 ;; esac
 	two=()
 	for user in 60001 60002; do
 		start "$1.$user" setsid nice -n "$kinder" setpriv --reuid "$user" --regid "$user" --clear-groups "$attacker" \

@@ -346,10 +346,11 @@ void share_user_give(struct share_user *u, enum share row, uint64_t n)
 	pthread_mutex_unlock(&u->all->lock);
 }
 
-void share_refill(struct shares *s, enum share row)
+bool share_refill(struct shares *s, enum share row)
 {
 	const struct pool *p = &s->pools[row][0];
 	struct share_user *next;
+	bool lacks;
 
 	pthread_mutex_lock(&s->lock);
 	for (struct share_user *u = p->used ? s->users : NULL; u; u = next) {
@@ -359,7 +360,9 @@ void share_refill(struct shares *s, enum share row)
 		add(u, row, 0, -(held < most ? held : most));
 		forget_if_idle(u);
 	}
+	lacks = p->used > 0;
 	pthread_mutex_unlock(&s->lock);
+	return lacks;
 }
 
 void share_add(struct share_client *c, enum share row, uint64_t n)

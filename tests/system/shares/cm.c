@@ -81,6 +81,40 @@ int resolve(int fd, uint32_t id, uint16_t port)
 	return rc;
 }
 
+static int talking[CLIENTS], answers[CLIENTS][2];
+
+unsigned int attack_cm_commands(void)
+{
+	for (int i = 0; i < CLIENTS; i++) {
+		talking[i] = channel();
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, answers[i]))
+			return 0;
+	}
+	return CLIENTS;
+}
+
+/* More than one wants in a turn, of each channel. */
+void again_cm_commands(void)
+{
+	enum { AT_ONCE = 8 };
+	struct {
+		struct rdma_ucm_cmd_hdr head;
+		struct rdma_ucm_destroy_id body;
+	} m = {{.cmd = RDMA_USER_CM_CMD_DESTROY_ID,
+		.in = sizeof(m.body),
+		.out = sizeof(struct rdma_ucm_destroy_id_resp)},
+	       {.id = UINT32_MAX}};
+	uint8_t reply[CM_CHANNEL_BYTES_MAX];
+
+	for (int i = 0; i < CLIENTS; i++)
+		for (int k = 0; k < AT_ONCE; k++)
+			raw_send(talking[i], &m, sizeof(m), &answers[i][1], 1);
+	for (int i = 0; i < CLIENTS; i++)
+		for (int k = 0; k < AT_ONCE; k++)
+			if (recv(answers[i][0], reply, sizeof(reply), 0) < 0)
+				return;
+}
+
 unsigned int attack_cm_channels(void)
 {
 	unsigned int n = 0;

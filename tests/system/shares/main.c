@@ -192,6 +192,7 @@ static const struct {
 	{"scatter", attack_scatter, NULL},
 	{"objects", attack_objects, NULL},
 	{"attach", attack_attach, NULL},
+	{"cm_commands", attack_cm_commands, again_cm_commands},
 	{"cm_channels", attack_cm_channels, NULL},
 	{"cm_ids", attack_cm_ids, NULL},
 	{"cm_ports", attack_cm_ports, NULL},

@@ -38,8 +38,9 @@ int create_id(int fd, uint32_t *id);
 /* Resolves our own address and the route to it. */
 int resolve(int fd, uint32_t id, uint16_t port);
 
-unsigned int attack_cm_channels(void), attack_cm_ids(void), attack_cm_ports(void),
-	attack_cm_events(void), attack_cm_requests(void);
+unsigned int attack_cm_commands(void), attack_cm_channels(void), attack_cm_ids(void),
+	attack_cm_ports(void), attack_cm_events(void), attack_cm_requests(void);
+void again_cm_commands(void);
 
 /* ---- traffic, through the library ---- */
 

@@ -186,6 +186,8 @@ void services_start(const struct cm_service_limits *limits)
 		}
 		node[n].s = cm_service_create(devices, DEVICES, limits);
 		assert_non_null(node[n].s);
+		/* Commands take real time. */
+		shares_set_total(node[n].s->shares, SHARE_cm_us, 0, UINT32_MAX);
 	}
 }
 

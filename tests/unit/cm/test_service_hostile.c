@@ -254,6 +254,36 @@ TEST(commands__bounded)
 			 2 * UCM_COMMANDS_PER_TURN);
 }
 
+/* However many channels a user has, another one waits for no more than his part of a turn. */
+TEST(commands__take_their_users_time)
+{
+	enum { CHANNELS = 32 };
+	struct channel crowd[CHANNELS], other;
+	const struct cm_counters *c;
+	uint64_t before;
+	uint8_t byte = 1;
+
+	for (int i = 0; i < CHANNELS; i++)
+		crowd[i] = open_channel_as(0, 1000);
+	other = open_channel_as(0, 1001);
+	services_total(SHARE_cm_us, 100);
+	shares_set_user_part(node[0].s->shares, 1);
+	for (int i = 0; i < CHANNELS; i++)
+		post(&crowd[i], &byte, 1, NULL, 0);
+	post(&other, &byte, 1, NULL, 0);
+	c = cm_service_counters(node[0].s);
+	before = c->command_malformed;
+	assert_int_equal(cm_service_turn(node[0].s, now), now); /* there is more */
+	assert_int_equal(cm_service_counters(node[0].s)->command_malformed - before, 2);
+	shares_set_user_part(node[0].s->shares, 0);
+	services_total(SHARE_cm_us, UINT32_MAX);
+	turn(&node[0]);
+	assert_int_equal(cm_service_counters(node[0].s)->command_malformed - before, CHANNELS + 1);
+}
+
+/* However slow the thread that closes what comes with commands, descriptors do not run out. */
+enum { BETWEEN_CLOSES = 64 };
+
 TEST(bytes__at_random)
 {
 	struct channel ch = open_channel(0);
@@ -276,6 +306,8 @@ TEST(bytes__at_random)
 		}
 		post(&ch, bytes, n, &pair[1], 1);
 		turn(&node[0]);
+		if (i % BETWEEN_CLOSES == 0)
+			close_later_finish();
 		while (recv(pair[0], bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
 			;
 	}
@@ -597,6 +629,8 @@ TEST(commands__at_random)
 			close_channel(&ch[k]);
 			open_hostile(k);
 		}
+		if (i % BETWEEN_CLOSES == 0)
+			close_later_finish();
 		node[draw(2)].deaf = !draw(20);
 		node[draw(2)].resolve_again = (int)draw(3);
 		node[draw(2)].resolve_result = draw(10) ? 0 : -EHOSTUNREACH;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include "base/close_later.h"
+#include "base/monotonic.h"
 #include "channel.h"
 #include "commands.h"
 #include "events.h"
@@ -145,21 +146,38 @@ static void answer(struct ucm_channel *ch, struct message *m)
 	reply(ch, m->fd, &head, &response);
 }
 
+/* Receives a command and answers it. As receive(). */
+static int serve_one(struct ucm_channel *ch)
+{
+	struct message m;
+	int got = share_use(&ch->shares, SHARE_closings, 0) ? -1 : receive(ch, &m);
+
+	if (got <= 0)
+		return got;
+	answer(ch, &m);
+	if (m.fd_count)
+		close_later(m.fd, &ch->shares);
+	return got;
+}
+
 void ucm_channel_serve(struct ucm_channel *ch)
 {
-	for (int i = 0; i < UCM_COMMANDS_PER_TURN; i++) {
-		struct message m;
-		int got = share_use(&ch->shares, SHARE_closings, 0) ? -1 : receive(ch, &m);
+	int got = 1;
 
+	for (int i = 0; got && i < UCM_COMMANDS_PER_TURN; i++) {
+		uint64_t begun;
+
+		if (share_use(&ch->shares, SHARE_cm_us, 1)) {
+			ch->service->held_up = true;
+			break;
+		}
+		begun = monotonic_ns();
+		got = serve_one(ch);
 		if (got < 0) {
 			ucm_channel_close(ch);
 			return;
 		}
-		if (!got)
-			break;
-		answer(ch, &m);
-		if (m.fd_count)
-			close_later(m.fd, &ch->shares);
+		share_spend(&ch->shares, SHARE_cm_us, (monotonic_ns() - begun) / 1000);
 	}
 	/* Retry a wake-up byte that found no room. */
 	if (!TAILQ_EMPTY(&ch->events))

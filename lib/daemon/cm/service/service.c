@@ -124,12 +124,14 @@ uint64_t cm_service_turn(struct cm_service *s, uint64_t now)
 	int n;
 
 	s->now = now;
+	s->held_up = false;
 	n = epoll_wait(s->epoll, ready, UCM_CHANNELS_PER_TURN, 0);
 	for (int i = 0; i < n; i++)
 		ucm_channel_serve(ready[i].data.ptr);
 	ucm_resolve_turn(s);
 	next = cm_expire(s->cm, now);
-	return MIN(s->resolve_due, next);
+	s->held_up |= share_refill(s->shares, SHARE_cm_us);
+	return s->held_up ? now : MIN(s->resolve_due, next);
 }
 
 void cm_service_receive(struct cm_service *s, uint64_t now, const struct cm_path *path,

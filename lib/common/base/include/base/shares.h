@@ -97,8 +97,8 @@ void share_user_spend(struct share_user *u, enum share row, uint64_t n);
  * share_refill(). */
 int share_use(struct share_client *c, enum share row, uint64_t n);
 void share_spend(struct share_client *c, enum share row, uint64_t n);
-/* Refills every user's part; one who has spent more than his limit still lacks the excess. */
-void share_refill(struct shares *s, enum share row);
+/* Refills every user's part; one who has spent more than his limit still lacks the excess. True: somebody does. */
+bool share_refill(struct shares *s, enum share row);
 /* Would share_take() grant it now, or, `later`, once everything left by share_leave() has been
  * returned? Counts nothing. */
 bool share_fits(struct share_client *c, enum share row, uint64_t n, bool later);
