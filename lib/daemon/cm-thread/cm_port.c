@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include "base/ip.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -61,8 +62,9 @@ struct cm_port {
 	bool dead;
 	bool more;   /* more arrived than the last turn took */
 	bool behind; /* it did in the turn before */
-	uint64_t taken_ns
-		[SOURCES]; /* when the last MAD counts, each SOURCE_MAD_NS after the one before */
+	/* Of each group of senders: when the last MAD counts, each SOURCE_MAD_NS after the one before. */
+	uint64_t taken_ns[SOURCES];
+	uint32_t key; /* of the hash that makes the groups: nobody can choose his */
 	uint8_t gid[GID_TABLE_MAX][16];
 	unsigned int gids;
 	struct remembered ahs[AHS];
@@ -175,6 +177,8 @@ int cm_port_open(int socket, const char *device, uint16_t index, const struct cm
 	*p = (struct cm_port){
 		.ops = ops, .ops_ctx = ctx, .index = index, .ctx = context, .end = &p->first};
 	strncpy(p->device, device, sizeof(p->device) - 1);
+	if (getrandom(&p->key, sizeof(p->key), GRND_NONBLOCK) != sizeof(p->key))
+		LOG(WARNING, "hca %s: QP 1: no random number, floods may hit others", device);
 	rc = make_queues(p);
 	if (!rc)
 		rc = cm_port_learn_gids(p);
@@ -432,9 +436,9 @@ static void send_waiting(struct cm_port *p, uint64_t now_ns)
 
 /* ---- receive ---- */
 
-static unsigned int source_of(const struct cm_path *path)
+static unsigned int source_of(const struct cm_port *p, const struct cm_path *path)
 {
-	uint32_t hash = 2166136261u;
+	uint32_t hash = 2166136261u ^ p->key;
 
 	for (size_t i = 0; i < sizeof(path->dgid); i++)
 		hash = (hash ^ path->dgid[i]) * 16777619u;
@@ -445,7 +449,7 @@ static unsigned int source_of(const struct cm_path *path)
  * fill the receive queue, or those of others are lost. */
 static bool is_flood(struct cm_port *p, uint64_t now_ns, const struct cm_path *path)
 {
-	uint64_t *taken_ns = &p->taken_ns[source_of(path)];
+	uint64_t *taken_ns = &p->taken_ns[source_of(p, path)];
 
 	if (*taken_ns < now_ns)
 		*taken_ns = now_ns;
