@@ -19,7 +19,8 @@ renice -n -15 -p $$ >/dev/null 2>&1
 # on a busy machine, so a median of 80 pairs may be a tenth off. The neighbours ask nothing while they are measured. Attackers that
 # ask on and on leave a third of the control thread's time, and nine tenths of that are kept. Who asks one thing after the
 # other is served at most once in a turn, in which others may take many small things, or a part of something long: less than that.
-declare -A floors=([log]='90 30' [requests]='60 10')
+# Such attackers keep the CPU of that thread busy as well, where the victim's traffic is posted.
+declare -A floors=([log]='90 30' [requests]='60 10' [cm_commands]='90 60')
 PAIRS=20   # of samples, after which the medians are judged ...
 TURNS=4    # ... and up to so many times as many, until the rates are kept ...
 ENOUGH=240 # ... while the test has run for fewer seconds
