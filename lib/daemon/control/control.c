@@ -314,7 +314,6 @@ int control_adopt(struct control *c, int fd)
 void client_end(struct client *client)
 {
 	struct control *c = client->control;
-	struct device *d = client->device ? client->device : device_first(c);
 	uint64_t begun;
 
 	if (client->handed_over) {
@@ -323,7 +322,8 @@ void client_end(struct client *client)
 	} else {
 		LOG(DEBUG, "client %u: pid %d has gone, leaving %u queue pairs", client->id,
 		    (int)client->pid, client->counts[OBJECT_QP]);
-		count(&d->config.hca->counters, COUNTER_clients_gone);
+		if (client->device) /* others have only looked */
+			count(&client->device->config.hca->counters, COUNTER_clients_gone);
 	}
 	if (c->answered == client)
 		c->answered = NULL;
