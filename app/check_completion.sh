@@ -40,7 +40,7 @@ completes() {
 	fi
 }
 
-completes softhca re -- remove resume
+completes softhca re -- remove reload resume
 completes softhcad --c -- --config --check
 completes softhcad '' -- --set --socket --version
 completes softhcad -c '' --

@@ -84,6 +84,7 @@ int view_trace(struct connection *c, const struct request *r);
 int view_resume(struct connection *c, const struct request *r);
 int view_add(struct connection *c, const struct request *r);
 int view_remove(struct connection *c, const struct request *r);
+int view_reload(struct connection *c, const struct request *r);
 int view_set(struct connection *c, const struct request *r);
 /* Prints what a container needs. */
 int view_cdi(struct connection *c, const struct request *r);

@@ -116,9 +116,7 @@ static void forget(struct daemon *d, unsigned i)
 static void fail(struct daemon *d, unsigned i, int error, const struct config_error *why)
 {
 	LOG(ERR, "not added: %s", why->text);
-	d->not_added.error = error;
-	d->not_added.why = *why;
-	memcpy(d->not_added.hca, d->config.hca[i].name, sizeof(d->not_added.hca));
+	verdict_fail(&d->verdicts, error, why->text);
 	forget(d, i);
 }
 
@@ -163,49 +161,27 @@ void addition_turn(struct daemon *d)
 		create_missing(d);
 }
 
-static bool is_there(const struct daemon *d, const char *hca)
-{
-	FOR_EACH_DEVICE (i, d)
-		if (strcmp(d->devices[i].section->name, hca) == 0 && !d->devices[i].leaves)
-			return true;
-	return false;
-}
-
-/* What has become of it. */
-static int outcome(const struct daemon *d, const char *hca, char *text, unsigned int bytes)
-{
-	const struct not_added *last = &d->not_added;
-	bool known = strcmp(last->hca, hca) == 0;
-
-	if (addition_pending(d))
-		return -EAGAIN;
-	if (is_there(d, hca)) {
-		snprintf(text, bytes, "%s: added", hca);
-		return 0;
-	}
-	snprintf(text, bytes, "%s", known ? last->why.text : "it has been removed again");
-	return known ? last->error : -EIO;
-}
-
 /* It is created in the control thread's turn: that takes more time than a user has in one. */
 int addition_ask(void *ctx, const struct control_changer *who, const char *hca,
-		 const char *settings, bool again, char *text, unsigned int bytes)
+		 const char *settings, uint32_t *ticket, char *text, unsigned int bytes)
 {
 	struct daemon *d = ctx;
 	struct config_error why;
 	int ret;
 
-	if (again)
-		return outcome(d, hca, text, bytes);
+	if (*ticket)
+		return verdict_of(&d->verdicts, *ticket, text, bytes);
 	if (removal_pending(d) || addition_pending(d)) {
 		snprintf(text, bytes, "another HCA is being %s: try again",
 			 removal_pending(d) ? "removed" : "added");
 		return -EBUSY;
 	}
-	d->not_added.hca[0] = '\0';
 	ret = change_add(d, who, hca, settings, &why);
-	if (!ret)
-		return -EAGAIN;
-	snprintf(text, bytes, "%s", why.text);
-	return ret;
+	if (ret) {
+		snprintf(text, bytes, "%s", why.text);
+		return ret;
+	}
+	snprintf(text, bytes, "%s: added", hca);
+	*ticket = verdict_begin(&d->verdicts, text);
+	return -EAGAIN;
 }

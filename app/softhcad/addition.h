@@ -7,6 +7,7 @@
  * added; the configuration is read again when neither is going on. Control thread, under the daemon's lock.
  */
 #include <stdbool.h>
+#include <stdint.h>
 
 struct daemon;
 struct control_changer;
@@ -21,6 +22,6 @@ bool addition_pending(const struct daemon *d);
 /* Adds an HCA, as control_settings_ops.add; ctx: struct daemon. -EAGAIN; -EINVAL: its settings are wrong; -EBUSY: another one
  * is being removed; -ENOMEM; another -errno. */
 int addition_ask(void *ctx, const struct control_changer *who, const char *hca,
-		 const char *settings, bool again, char *text, unsigned int bytes);
+		 const char *settings, uint32_t *ticket, char *text, unsigned int bytes);
 
 #endif

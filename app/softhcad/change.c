@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "addition.h"
 #include "base/log.h"
 #include "base/shares.h"
 #include "change.h"
@@ -16,9 +17,18 @@
 #include "notify.h"
 #include "removal.h"
 
-static const char no_memory[] = "not applied to all queues: out of memory";
-
 enum { STATUS_BYTES = CONFIG_ERROR_BYTES + 64, CHANGER_BYTES = 64 };
+
+/* Who asked for a change, and what of it a running daemon cannot apply. */
+struct report {
+	char who[CHANGER_BYTES];
+	char held[VERDICT_BYTES / 2]; /* names, with commas; the last may be cut */
+};
+
+bool change_pending(const struct daemon *d)
+{
+	return addition_pending(d) || removal_pending(d);
+}
 
 /* Moves to other addresses, before anything else of them is applied. */
 static void move(struct daemon *d, unsigned i)
@@ -31,8 +41,8 @@ static void move(struct daemon *d, unsigned i)
 }
 
 /* Applies the running configuration, all that can change of it: most of it is as before. 0; -ENOMEM:
- * not all of it, which is logged; the next change tries again. */
-static int apply(struct daemon *d)
+ * not all of it, with *error, and logged; the next change tries again. */
+static int apply(struct daemon *d, struct config_error *error)
 {
 	const struct daemon_config *c = &d->config.daemon;
 	int failed = 0;
@@ -53,8 +63,10 @@ static int apply(struct daemon *d)
 
 		if (!ret)
 			continue;
-		LOG(ERR, "hca %s: not impaired on all queues: %s", d->devices[i].section->name,
-		    strerror(-ret));
+		snprintf(error->text, sizeof(error->text),
+			 "applied, but hca %s: not impaired on all queues: %s",
+			 d->devices[i].section->name, strerror(-ret));
+		LOG(ERR, "%s", error->text);
 		failed = ret;
 	}
 	control_debug_changed(d->control);
@@ -66,11 +78,22 @@ static const char *or_nothing(const char *text)
 	return text[0] ? text : "nothing";
 }
 
-/* ctx: who asked for it */
+static void hold(struct report *r, const struct config_change *c)
+{
+	size_t used = strlen(r->held);
+
+	snprintf(r->held + used, sizeof(r->held) - used, "%s%s%s%s", used ? ", " : "",
+		 c->key ? c->section : "hca ", c->key ? "." : "", c->key ? c->key : c->section);
+}
+
+/* ctx: struct report */
 static void log_change(void *ctx, const struct config_change *c)
 {
-	const char *who = ctx, *before = or_nothing(c->before), *after = or_nothing(c->after);
+	struct report *r = ctx;
+	const char *who = r->who, *before = or_nothing(c->before), *after = or_nothing(c->after);
 
+	if (!c->runtime)
+		hold(r, c);
 	if (!c->key && c->runtime)
 		LOG(NOTICE, "%s: hca %s was %s, applied", who, c->section, after);
 	else if (!c->key)
@@ -98,9 +121,10 @@ static int preview(struct daemon *d, const struct config *asked, bool add, struc
 /*
  * Makes *asked, which is not checked yet, the configuration as far as possible. It must be right as a
  * whole, and what can be applied of it must be right with what cannot: HCAs that do not fit with that need a
- * restart, unless they `must` be added. Returns the number of differences; -EINVAL or -ENOMEM with *error.
+ * restart, unless they `must` be added. Returns the number of differences; -EINVAL with *error: nothing has changed;
+ * -ENOMEM with *error: it has, but for what apply() says of some HCA.
  */
-static int change(struct daemon *d, const struct config *asked, bool must, const char *who,
+static int change(struct daemon *d, const struct config *asked, bool must, struct report *r,
 		  struct config_error *error)
 {
 	static struct config checked; /* too large for a stack; one thread */
@@ -113,19 +137,15 @@ static int change(struct daemon *d, const struct config *asked, bool must, const
 		return ret;
 	ret = preview(d, asked, add, &checked, error);
 	if (ret && !must) {
-		LOG(NOTICE, "%s: without the HCAs that were added: %s", who, error->text);
+		LOG(NOTICE, "%s: without the HCAs that were added: %s", r->who, error->text);
 		add = false;
 		ret = preview(d, asked, add, &checked, error);
 	}
 	if (ret)
 		return ret;
-	ret = (int)config_merge(&d->written, asked, add, log_change, (void *)(uintptr_t)who);
+	ret = (int)config_merge(&d->written, asked, add, log_change, r);
 	config_adopt(&d->config, &checked);
-	if (apply(d)) {
-		snprintf(error->text, sizeof(error->text), "%s", no_memory);
-		return -ENOMEM;
-	}
-	return ret;
+	return apply(d, error) ? -ENOMEM : ret;
 }
 
 static void notify_reloading(void)
@@ -151,11 +171,20 @@ static int check_file(const struct options *o, struct config_error *error)
 	return -EINVAL;
 }
 
-void change_reload(struct daemon *d)
+static void tell_manager(int ret, const struct config_error *error)
+{
+	char state[STATUS_BYTES];
+
+	snprintf(state, sizeof(state), "READY=1\nSTATUS=%s%s",
+		 ret < 0 ? "Not reloaded: " : "Running", ret < 0 ? error->text : "");
+	notify_service(state);
+}
+
+/* As change(). The text: what has become of it, for whoever asked. */
+static int reload(struct daemon *d, struct report *r, char *text, unsigned bytes)
 {
 	static struct config asked;
 	struct config_error error;
-	char state[STATUS_BYTES];
 	int ret;
 
 	notify_reloading();
@@ -163,14 +192,26 @@ void change_reload(struct daemon *d)
 	if (!ret)
 		ret = options_config(&d->options, &asked, &error);
 	if (!ret)
-		ret = change(d, &asked, false, "reload", &error);
+		ret = change(d, &asked, false, r, &error);
 	if (ret < 0)
-		LOG(ERR, "reload: %s%s", ret == -ENOMEM ? "" : "nothing has changed: ", error.text);
+		snprintf(text, bytes, "%s%s",
+			 ret == -ENOMEM ? "" : "nothing has changed: ", error.text);
 	else
-		LOG(NOTICE, "reload: %d difference%s", ret, ret == 1 ? "" : "s");
-	snprintf(state, sizeof(state), "READY=1\nSTATUS=%s%s",
-		 ret < 0 ? "Not reloaded: " : "Running", ret < 0 ? error.text : "");
-	notify_service(state);
+		snprintf(text, bytes, "%d difference%s%s%s", ret, ret == 1 ? "" : "s",
+			 r->held[0] ? "; these need a restart: " : "", r->held);
+	tell_manager(ret, &error);
+	return ret;
+}
+
+void change_reload(struct daemon *d)
+{
+	struct report r = {.who = "reload"};
+	char text[VERDICT_BYTES];
+
+	if (reload(d, &r, text, sizeof(text)) < 0)
+		LOG(ERR, "reload: %s", text);
+	else
+		LOG(NOTICE, "reload: %s", text);
 }
 
 int change_read(void *ctx, uint32_t index, struct control_setting *out)
@@ -207,9 +248,37 @@ static int answer(char *text, unsigned bytes, const char *assignment, const char
 	return error;
 }
 
-static void name_changer(const struct control_changer *who, char out[CHANGER_BYTES])
+static struct report report_to(const struct control_changer *who, const char *what)
 {
-	snprintf(out, CHANGER_BYTES, "pid %d: user %u", (int)who->pid, (unsigned)who->uid);
+	struct report r = {.held = ""};
+
+	snprintf(r.who, sizeof(r.who), "pid %d: user %u%s", (int)who->pid, (unsigned)who->uid,
+		 what);
+	return r;
+}
+
+int change_reload_ask(void *ctx, const struct control_changer *who, uint32_t *ticket, char *text,
+		      unsigned bytes)
+{
+	struct report r = report_to(who, ": reload");
+	struct daemon *d = ctx;
+	int ret;
+
+	if (*ticket)
+		return verdict_of(&d->verdicts, *ticket, text, bytes);
+	if (change_pending(d))
+		return -EAGAIN;
+	ret = reload(d, &r, text, bytes);
+	if (ret < 0)
+		LOG(ERR, "%s: %s", r.who, text);
+	else
+		LOG(NOTICE, "%s: %s", r.who, text);
+	if (ret < 0)
+		return ret;
+	if (!change_pending(d))
+		return 0;
+	*ticket = verdict_begin(&d->verdicts, text);
+	return -EAGAIN;
 }
 
 int change_one(void *ctx, const struct control_changer *who, const char *assignment, char *text,
@@ -218,20 +287,19 @@ int change_one(void *ctx, const struct control_changer *who, const char *assignm
 	static struct config asked, now;
 	static struct config_change c;
 	struct daemon *d = ctx;
+	struct report r = report_to(who, "");
 	struct config_error error;
-	char by[CHANGER_BYTES];
 	int ret;
 
 	asked = now = d->written;
 	if (config_assign(&asked, assignment, &error))
 		return answer(text, bytes, assignment, error.text, -EINVAL);
 	if (!config_merge(&now, &asked, false, keep, &c))
-		return apply(d) ? answer(text, bytes, assignment, no_memory, -ENOMEM)
-				: answer(text, bytes, assignment, "as before", 0);
+		return apply(d, &error) ? answer(text, bytes, assignment, error.text, -ENOMEM)
+					: answer(text, bytes, assignment, "as before", 0);
 	if (!c.runtime)
 		return answer(text, bytes, assignment, "needs a restart", -EBUSY);
-	name_changer(who, by);
-	ret = change(d, &asked, true, by, &error);
+	ret = change(d, &asked, true, &r, &error);
 	if (ret < 0)
 		return answer(text, bytes, assignment, error.text, ret);
 	snprintf(text, bytes, "%s.%s: %s -> %s", c.section, c.key, or_nothing(c.before),
@@ -242,8 +310,8 @@ int change_one(void *ctx, const struct control_changer *who, const char *assignm
 int change_add(struct daemon *d, const struct control_changer *who, const char *hca,
 	       const char *settings, struct config_error *error)
 {
+	struct report r = report_to(who, "");
 	static struct config asked;
-	char by[CHANGER_BYTES];
 	int ret;
 
 	asked = d->written;
@@ -257,7 +325,6 @@ int change_add(struct daemon *d, const struct control_changer *who, const char *
 			 "capture)");
 		return -EPERM;
 	}
-	name_changer(who, by);
-	ret = change(d, &asked, true, by, error);
-	return ret < 0 ? ret : 0;
+	ret = change(d, &asked, true, &r, error);
+	return ret == -EINVAL ? ret : 0; /* what failed is of another HCA, and logged */
 }

@@ -6,6 +6,7 @@
  * setting. What a running daemon can apply applies at once, without a pause of the data path except
  * for addresses (lcores_pause()); the rest of the daemon stays as it is. Control thread, under the daemon's lock.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 struct daemon;
@@ -21,6 +22,16 @@ struct config_error;
  */
 void change_reload(struct daemon *d);
 
+/* The same at the request of *who, whom it answers when HCAs that it adds or removes are there or gone; as
+ * control_settings_ops.reload; ctx: struct daemon. 0 with the number of differences and what needs a restart; -EAGAIN: ask
+ * again; -EINVAL: nothing has changed; -ENOMEM; another -errno: an HCA could not be added; with the reason. */
+int change_reload_ask(void *ctx, const struct control_changer *who, uint32_t *ticket, char *text,
+		      unsigned bytes);
+
+/* Are HCAs being added or removed? The configuration is read again when that is over: what it takes over replaces the
+ * section of an HCA that leaves. */
+bool change_pending(const struct daemon *d);
+
 /* The index-th setting as it applies now. 0, -ENOENT. ctx: struct daemon; for control_settings_ops. */
 int change_read(void *ctx, uint32_t index, struct control_setting *out);
 
@@ -29,8 +40,7 @@ int change_read(void *ctx, uint32_t index, struct control_setting *out);
 int change_one(void *ctx, const struct control_changer *who, const char *assignment, char *text,
 	       unsigned bytes);
 
-/* Adds an HCA to the configuration, for addition_turn() to create, and logs who did it. 0; -EINVAL, -EPERM or -ENOMEM with
- * *error. */
+/* Adds an HCA to the configuration, for addition_turn() to create, and logs who did it. 0; -EINVAL or -EPERM with *error. */
 int change_add(struct daemon *d, const struct control_changer *who, const char *hca,
 	       const char *settings, struct config_error *error);
 

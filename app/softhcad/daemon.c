@@ -97,7 +97,8 @@ static int make_control(struct daemon *d)
 				   .settings = {.read = change_read,
 						.change = change_one,
 						.remove = removal_ask,
-						.add = addition_ask},
+						.add = addition_ask,
+						.reload = change_reload_ask},
 				   .settings_ctx = d,
 				   .view = show_text,
 				   .view_ctx = d};
@@ -246,13 +247,6 @@ static bool has_network(const struct daemon *d)
 	return false;
 }
 
-/* The configuration is read again when the last change is complete: what it takes over replaces the section of
- * an HCA that leaves. */
-static bool changes(const struct daemon *d)
-{
-	return addition_pending(d) || removal_pending(d);
-}
-
 /* All that the control thread does between two waits. Returns the number of messages from
  * clients. */
 static int take_turn(struct daemon *d)
@@ -261,6 +255,8 @@ static int take_turn(struct daemon *d)
 
 	removal_turn(d);
 	addition_turn(d);
+	if (!change_pending(d))
+		verdict_end(&d->verdicts);
 	FOR_EACH_DEVICE (i, d)
 		if (device_poll(&d->devices[i]))
 			control_port_changed(d->control, i, d->devices[i].link_up);
@@ -279,7 +275,7 @@ void daemon_run(struct daemon *d, const volatile int *stop_requested,
 		__atomic_store_n(&d->turns, d->turns + 1, __ATOMIC_RELAXED);
 		control_wait(d->control, timeout_ms, !lcores_need_this_cpu(&d->lcores));
 		pthread_mutex_lock(&d->lock);
-		if (*reload_requested && !changes(d)) {
+		if (*reload_requested && !change_pending(d)) {
 			*reload_requested = 0;
 			change_reload(d);
 		}

@@ -14,14 +14,8 @@
 #include "options.h"
 #include "pools.h"
 #include "runtime_folder.h"
+#include "verdict.h"
 #include "watchdog.h"
-
-/* The last HCA that could not be added, and why. */
-struct not_added {
-	char hca[CONFIG_NAME_BYTES];
-	int error;
-	struct config_error why;
-};
 
 struct daemon {
 	struct options options;
@@ -34,7 +28,7 @@ struct daemon {
 	struct device
 		devices[HCA_MAX]; /* that of each section; some may be gone: FOR_EACH_DEVICE */
 	unsigned device_count;
-	struct not_added not_added;
+	struct verdicts verdicts;
 	uint64_t turns; /* of the control thread; atomic, for the watchdog */
 	struct watched watched[WATCHDOG_THREADS_MAX];
 	bool shown; /* sysfs_tree_make() was called */

@@ -92,7 +92,8 @@ check 'and of librdmacm' connects 192.168.79.1 192.168.79.1
 start late "$TOOL" --socket "$SCRATCH/ring.sock" run -- rping -c -a 192.168.79.1 -p 7177 -C 10
 check 'whoever listens everywhere is reached through it' eval 'wait_for 20 not_running "$anywhere" && waited_well "$started" "$SCRATCH/late.log"'
 check 'it can be changed' tool set lo.loss 0.01
-check 'and captured' eval 'timeout 20 "$TOOL" --socket "$SCRATCH/ring.sock" capture lo -c 20 -w "$SCRATCH/lo.pcapng" & sleep 1; goes_across lo,lo && wait $!'
+start capture timeout 60 "$TOOL" --socket "$SCRATCH/ring.sock" capture lo -c 20 -w "$SCRATCH/lo.pcapng"
+check 'and captured' eval 'says "captures lo" && goes_across lo,lo && wait "$started"'
 check 'others have noticed nothing' eval 'wait "$traffic" || { cat "$SCRATCH/traffic.log"; false; }'
 
 check 'it is removed' tool remove lo
@@ -183,6 +184,34 @@ check 'an HCA that the file has in addition is added' says 'hca lo: added'
 check 'what it no longer has is removed' says 'hca one: removed'
 check 'before' in_order 'hca one: removed' 'hca lo: added'
 check 'it works' goes_across lo,lo
+
+# Whoever asks for it is answered when it is there, or why it is not.
+{ cat "$SCRATCH/ring.conf"; printf '[hca more]\npeer = more\naddress = 192.168.84.1/24\n'; } >"$SCRATCH/more.conf"
+cp "$SCRATCH/ring.conf" "$SCRATCH/less.conf"
+mv "$SCRATCH/more.conf" "$SCRATCH/ring.conf"
+check 'a reload that is asked for adds one' eval 'tool reload && goes_across more,more'
+cp "$SCRATCH/less.conf" "$SCRATCH/ring.conf"
+check 'and removes it' eval 'tool reload && ! tool qp --hca more'
+{ cat "$SCRATCH/less.conf"; printf '[hca more]\npeer = more\naddress = 192.168.84.1/24\nswpb_elements = 1048576\n'; } >"$SCRATCH/ring.conf"
+check 'what does not fit is said' refuses 'it takes about [0-9]* MiB' "$TOOL" --socket "$SCRATCH/ring.sock" reload
+cp "$SCRATCH/less.conf" "$SCRATCH/ring.conf"
+tool reload
+
+# Each of several who ask at once learns what became of his.
+asks_for() {
+	local i
+	for ((i = 0; i < 400; i++)); do
+		"$TOOL" --socket "$SCRATCH/ring.sock" add "$@" >"$SCRATCH/asks.$1" 2>&1
+		grep -q 'try again' "$SCRATCH/asks.$1" || return 0
+		sleep 0.01
+	done
+}
+asks_for more1 peer=more1 address=192.168.85.1/24 swpb_elements=1048576 &
+first=$!
+asks_for more2 peer=more2 address=192.168.86.1/24 swpb_elements=1048576 &
+second=$!
+wait $first $second
+check 'each is told of his own' eval 'for i in 1 2; do grep -q "hca more$i: .*it takes about" "$SCRATCH/asks.more$i" || { cat "$SCRATCH"/asks.*; exit 1; }; done'
 
 # A file is read again when an HCA that leaves is gone: its connections keep that one, as a module stands.
 tool set lo.debug on

@@ -60,11 +60,20 @@ mkfifo "$SCRATCH/ring.conf"
 kill -HUP "$daemon"
 check 'nor a pipe, for which it would wait' says 'ring.conf: not a regular file'
 rm "$SCRATCH/ring.conf"
+# The same by request, which is answered.
+asks_reload() { "$TOOL" --socket "$SCRATCH/ring.sock" reload >"$SCRATCH/set.log" 2>"$SCRATCH/set.err"; }
+asked_reload() { ring_config "$@" >"$SCRATCH/ring.conf" && asks_reload; }
+complains() { ! "${@:2}" && grep -q "$1" "$SCRATCH/set.err" && no_lines "$SCRATCH/set.log"; }
+check 'whoever asks for it is told why not' complains 'nothing has changed: .*ring.conf: No such file' asks_reload
+check 'and where a file is wrong' complains 'nothing has changed: .*ring.conf:6: loss: 2 is out of range' asked_reload 'loss = 2' 'ack_interval = 8'
+check 'what has changed' asked_reload 'loss = 0.01' 'qps = 64'
+check 'is counted, and what needs a restart named' grep -qx '6 differences; these need a restart: left.qps, right.qps' "$SCRATCH/set.log"
+check 'and logged with the user' says ": user $(id -u): reload: left.loss: 0.02 -> 0.01, applied"
 check 'the traffic goes on, and is right' wait "$traffic"
 check 'its packets had their payload with them' [ "$(counted payload_refs)" -le $((refs + 1000)) ]
 
 reload
-check 'back to what was' says 'reload: left.loss: 0.02 -> 0, applied'
+check 'back to what was' says 'reload: left.loss: 0.01 -> 0, applied'
 lost=$(counted impaired_lost)
 moves
 check 'nothing is lost any more' [ "$(counted impaired_lost)" = "$lost" ]
@@ -186,8 +195,11 @@ if [ "$(id -u)" -eq 0 ]; then
 	look_ 65532 qp 1 --hca left
 	check 'also for those of one queue pair' [ "$(grep -cE '_(psn|qpn|ip) +-$' "$SCRATCH/set.log")" = 6 ]
 	kill "$his"
+	as_stranger() { setpriv --reuid 65533 --regid 65533 --clear-groups "$TOOL" --socket "$SCRATCH/ring.sock" "$@" >"$SCRATCH/set.log" 2>"$SCRATCH/set.err"; }
+	check 'not every user may reload' complains EPERM as_stranger reload
 	why=EPERM check 'not every user' refused as 65533 65533 --clear-groups loss 0.1
-	check 'the attempt is logged' says 'user 65533 may not change settings'
+	check 'the attempts are logged' says 'user 65533 may not reload'
+	check 'each of them' says 'user 65533 may not change settings'
 	check 'and counted' [ "$(counted control_refused)" -gt 0 ]
 	check 'every user may look' as 65533 65533 --clear-groups loss
 	check 'a member of the group' as 65533 65534 --clear-groups loss 0.1

@@ -259,6 +259,7 @@ struct client {
 	bool handed_over; /* its connection is now the connection manager's, which has a copy */
 	bool pending;	  /* `request` waits, in control.waiting[wait] */
 	uint8_t wait;
+	uint32_t ticket; /* of `request`: what a callback has noted to know it again; 0: nothing */
 	uint64_t retry_ns; /* then: when to ask again */
 	TAILQ_ENTRY(client) of_ended, of_waiting;
 	struct message request;

@@ -61,7 +61,7 @@ int run_add_hca(struct call *call)
 	    !memchr(in->settings, '\0', sizeof(in->settings)) || !c->settings.add)
 		return -EINVAL;
 	return answer(out, c->settings.add(c->settings_ctx, &who, in->device, in->settings,
-					   client->pending, out->text, sizeof(out->text)));
+					   &client->ticket, out->text, sizeof(out->text)));
 }
 
 /* Does it look at the device without having opened it? */

@@ -104,6 +104,7 @@ static bool may_wait(uint32_t type)
 	case CONTROL_VIEW:
 	case CONTROL_REMOVE_HCA:
 	case CONTROL_ADD_HCA:
+	case CONTROL_RELOAD:
 		return true;
 	default:
 		return false;
@@ -234,8 +235,10 @@ static bool serve_one(struct client *client)
 		count(&device_first(client->control)->config.hca->counters,
 		      COUNTER_control_malformed);
 		client_lost(client);
-	} else if (session_run(client, d.fd) == -EAGAIN) {
-		start_waiting(client, &d);
+	} else {
+		client->ticket = 0;
+		if (session_run(client, d.fd) == -EAGAIN)
+			start_waiting(client, &d);
 	}
 	close_all(&d, &client->shares);
 	return !client->gone && !client->pending;

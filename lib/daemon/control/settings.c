@@ -75,6 +75,35 @@ int run_set(struct call *call)
 	return 0;
 }
 
+int run_reload(struct call *call)
+{
+	struct client *client = call->client;
+	const struct control_config *c = &client->control->config;
+	const struct control_reload *in = call->body;
+	const struct control_changer who = {client->uid, client->pid};
+	struct control_change_reply *out = call->reply;
+	int rc = -EBUSY;
+
+	if (in->version != CONTROL_VERSION)
+		return -EPROTO;
+	if (in->reserved || !c->settings.reload)
+		return -EINVAL;
+	if (!client_may_change(client)) {
+		CLIENT_LOG(client, WARNING, "user %u may not reload the configuration",
+			   (unsigned int)client->uid);
+		return -EPERM;
+	}
+	if (!client->pending && share_use(&client->shares, SHARE_log_lines, 1))
+		snprintf(out->text, sizeof(out->text), "too many changes in a second");
+	else
+		rc = c->settings.reload(c->settings_ctx, &who, &client->ticket, out->text,
+					sizeof(out->text));
+	if (rc == -EAGAIN)
+		return rc;
+	out->error = rc;
+	return 0;
+}
+
 /* Whoever may connect may look; the view decides what he sees of others. A client that does not take its replies is disconnected, so that it
  * holds no more of them than its socket does. */
 int run_view(struct call *call)

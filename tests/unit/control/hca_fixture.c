@@ -154,14 +154,22 @@ static void remove_leaving(struct control *c)
 static struct control_device first_device;
 static struct control *its_control;
 static int add_hca(void *ctx, const struct control_changer *who, const char *hca,
-		   const char *settings, bool again, char *text, unsigned int bytes)
+		   const char *settings, uint32_t *ticket, char *text, unsigned int bytes)
 {
 	snprintf(text, bytes, "%s: %s", hca, settings);
-	if (again)
+	if (*ticket)
 		return 0;
 	if (strcmp(hca, "hca0") != 0)
 		return -EINVAL;
+	*ticket = 1;
 	return control_add_device(its_control, 0, &first_device) ? -ENOMEM : -EAGAIN;
+}
+
+static int reload(void *ctx, const struct control_changer *who, uint32_t *ticket, char *text,
+		  unsigned int bytes)
+{
+	snprintf(text, bytes, "asked %u times", ++*ticket);
+	return *ticket < 3 ? -EAGAIN : -ENOENT;
 }
 
 static void *serve_loop(void *arg)
@@ -341,7 +349,7 @@ void fixture_start(struct fixture *f, const struct fixture_total *totals, bool p
 		.devices = devices,
 		.cm_adopt = fixture_cm_adopt,
 		.cm_ctx = f,
-		.settings = {read_setting, change_setting, remove_hca, add_hca},
+		.settings = {read_setting, change_setting, remove_hca, add_hca, reload},
 		.view = view};
 	static int runs;
 

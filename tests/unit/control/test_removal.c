@@ -38,6 +38,11 @@ static int add_hca(int fd, const char *name, const char *settings, struct contro
 	return raw_call(fd, CONTROL_ADD_HCA, &in, sizeof(in), NULL, 0, out, sizeof(*out));
 }
 
+static int reload(int fd, struct control_reload in, struct control_change_reply *out)
+{
+	return raw_call(fd, CONTROL_RELOAD, &in, sizeof(in), NULL, 0, out, sizeof(*out));
+}
+
 static int hello(int fd, const char *name)
 {
 	struct control_hello in = {.version = CONTROL_VERSION};
@@ -173,9 +178,30 @@ TEST_STATE(add__refused, start_two, stop, NULL)
 		assert_int_equal(raw_call(fd, CONTROL_ADD_HCA, &rows[i].in, sizeof(rows[i].in),
 					  NULL, 0, &out, sizeof(out)),
 				 rows[i].error);
+	assert_int_equal(reload(fd, (struct control_reload){.version = CONTROL_VERSION + 1}, &out),
+			 -EPROTO);
+	assert_int_equal(reload(fd,
+				(struct control_reload){.version = CONTROL_VERSION, .reserved = 1},
+				&out),
+			 -EINVAL);
 	close(fd);
 	fd = raw_open(f.path, &(struct control_hello_reply){0});
 	assert_int_equal(add_hca(fd, "hca0", "", &out), RAW_GONE); /* not after HELLO */
+	close(fd);
+}
+
+/* It waits for the answer, and is known again by its ticket; the next one begins anew. */
+TEST_STATE(reload__is_answered_when_it_is_over, start_two, stop, NULL)
+{
+	struct control_change_reply out;
+	int fd = raw_connect(f.path);
+
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(
+			reload(fd, (struct control_reload){.version = CONTROL_VERSION}, &out), 0);
+		assert_int_equal(out.error, -ENOENT);
+		assert_string_equal(out.text, "asked 3 times");
+	}
 	close(fd);
 }
 

@@ -49,6 +49,7 @@ static inline enum control_time control_when(uint32_t type)
 	case CONTROL_SET:
 	case CONTROL_REMOVE_HCA:
 	case CONTROL_ADD_HCA:
+	case CONTROL_RELOAD:
 	case CONTROL_CAPTURE:
 	case CONTROL_CAPTURE_CHANNEL:
 	case CONTROL_PAUSE:
@@ -194,7 +195,12 @@ struct control_add_hca {
 	char settings[448]; /* lines "KEY=VALUE", as in its section of a file */
 };
 
-/* To SET, REMOVE_HCA, ADD_HCA, PAUSE, STEP and RESUME. */
+struct control_reload {
+	uint32_t version;
+	uint32_t reserved; /* 0 */
+};
+
+/* To SET, REMOVE_HCA, ADD_HCA, RELOAD, PAUSE, STEP and RESUME. */
 struct control_change_reply {
 	int32_t error; /* 0; -errno: nothing has changed, and the text says why */
 	uint32_t reserved;

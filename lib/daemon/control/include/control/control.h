@@ -84,9 +84,13 @@ struct control_settings_ops {
 	 */
 	int (*remove)(void *ctx, const struct control_changer *who, const char *hca, bool again,
 		      char *text, unsigned int bytes);
-	/* Adds one, with the lines "KEY=VALUE" of its section, which includes control_add_device(). The same. */
+	/* Adds one, with the lines "KEY=VALUE" of its section, which includes control_add_device(). The same.
+	 * *ticket is 0 when it is asked first; from then on it is the callee's, to know the request again. */
 	int (*add)(void *ctx, const struct control_changer *who, const char *hca,
-		   const char *settings, bool again, char *text, unsigned int bytes);
+		   const char *settings, uint32_t *ticket, char *text, unsigned int bytes);
+	/* Reads the configuration again, and adds and removes HCAs as it says. The same. */
+	int (*reload)(void *ctx, const struct control_changer *who, uint32_t *ticket, char *text,
+		      unsigned int bytes);
 };
 
 /* Who looks at something. */
