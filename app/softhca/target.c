@@ -66,6 +66,10 @@ int changed(const char *what, const char *not_allowed, int ret,
 		fprintf(stderr, "softhca: %s\n", not_allowed);
 		return EXIT_CODE_FAILURE;
 	}
+	if (ret == -ENOTCONN)
+		return failed(what,
+			      "the connection ended before the daemon answered: its log says why; "
+			      "'softhca status' shows what is there now");
 	if (ret)
 		return failed(what, strerror(-ret));
 	fprintf(reply->error ? stderr : stdout, "%s%.*s\n", reply->error ? "softhca: " : "",

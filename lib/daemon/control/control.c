@@ -20,7 +20,12 @@
 #include "base/monotonic.h"
 #include "control_priv.h"
 
-enum { BELL_DRAIN_MAX = 64, HELLO_TIMEOUT_MS = 30000, NS_IN_S = 1000000000 };
+enum {
+	BELL_DRAIN_MAX = 64,
+	HELLO_TIMEOUT_MS = 30000,
+	NS_IN_S = 1000000000,
+	TURN_NS_MAX = NS_IN_S / 10, /* what a turn counts for in control.attended_ns */
+};
 
 uint64_t control_now_ns(void)
 {
@@ -286,6 +291,7 @@ int control_adopt(struct control *c, int fd)
 	client->bell = -1;
 	client->id = ++c->connections;
 	client->begun_ns = control_now_ns();
+	client->silent_ns = c->attended_ns;
 	client->pid = who.pid;
 	client->uid = who.uid;
 	client->own = who.pid == getpid();
@@ -487,15 +493,17 @@ static void free_clients(struct control *c)
 }
 
 /* Who has neither opened a device, nor looks at anything, nor keeps a module paused, nor has become a
- * channel, nor waits for an answer keeps others from connecting. */
-static void end_silent(struct control *c, uint64_t now)
+ * channel, nor waits for an answer keeps others from connecting. Time in which nobody was served, since
+ * this thread was busy or did not run, counts for nobody. */
+static void end_silent(struct control *c)
 {
 	unsigned int ms =
 		c->config.hello_timeout_ms ? c->config.hello_timeout_ms : HELLO_TIMEOUT_MS;
 
 	for (struct client *client = c->clients; client; client = client->next) {
 		if (client->device || client->captured || client->looks || client->holds ||
-		    client->pending || client->gone || (now - client->begun_ns) / 1000000 < ms)
+		    client->pending || client->gone ||
+		    (c->attended_ns - client->silent_ns) / 1000000 < ms)
 			continue;
 		CLIENT_LOG(client, INFO, "has not opened a device in time, disconnected");
 		client_lost(client);
@@ -505,8 +513,10 @@ static void end_silent(struct control *c, uint64_t now)
 /* Resources that are refilled over time. */
 static void let_time_pass(struct control *c)
 {
-	uint64_t now = control_now_ns();
+	uint64_t now = control_now_ns(), passed_ns = now - c->turned_ns;
 
+	c->turned_ns = now;
+	c->attended_ns += passed_ns < TURN_NS_MAX ? passed_ns : TURN_NS_MAX;
 	share_refill(c->shares, SHARE_control_us);
 	if (now - c->second_ns >= NS_IN_S) {
 		c->second_ns = now;
@@ -517,7 +527,7 @@ static void let_time_pass(struct control *c)
 	}
 	if (now >= c->silent_ns) {
 		c->silent_ns = now + NS_IN_S / 10;
-		end_silent(c, now);
+		end_silent(c);
 	}
 }
 

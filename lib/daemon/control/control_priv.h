@@ -230,6 +230,7 @@ struct client {
 	uint32_t index; /* in device->clients */
 	uint32_t id;	/* for logs: counts connections */
 	uint64_t begun_ns;
+	uint64_t silent_ns; /* control.attended_ns then */
 	pid_t pid;
 	uid_t uid;
 	bool own;   /* this process itself */
@@ -298,6 +299,8 @@ struct control {
 	uint64_t second_ns;   /* when the present second began */
 	uint64_t sigbus_seen; /* faults in clients' memory that have been counted */
 	uint64_t silent_ns;   /* when to look for silent connections again */
+	uint64_t turned_ns;   /* when the present turn began */
+	uint64_t attended_ns; /* time in which requests were served: no turn counts for long */
 	bool held_up;	      /* something waits only for its user's part of the next turn */
 	/* For the next request, on behalf of the client that was answered last. NULL: nobody. */
 	struct look look;

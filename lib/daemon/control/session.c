@@ -218,6 +218,8 @@ static bool serve_one(struct client *client)
 
 	/* Whatever it brings would have to be closed, as so many of its user's. */
 	if (share_use(&client->shares, SHARE_closings, 0)) {
+		CLIENT_LOG(client, INFO,
+			   "too many of its user's descriptors are being closed, disconnected");
 		client_lost(client);
 		return false;
 	}

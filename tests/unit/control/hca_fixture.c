@@ -126,6 +126,7 @@ static void quiesce(void *ctx)
 /* The device that a client wants removed; -1: none, or it has been. "slow" takes 0.7 s. */
 static int leaving = -1;
 unsigned int fixture_devices = 1;
+int fixture_busy;
 
 static int remove_hca(void *ctx, const struct control_changer *who, const char *hca, bool again,
 		      char *text, unsigned int bytes)
@@ -322,6 +323,11 @@ static int change_setting(void *ctx, const struct control_changer *who, const ch
 			  char *text, unsigned int bytes)
 {
 	snprintf(text, bytes, "%s by %d", assignment, (int)who->pid);
+	if (strcmp(assignment, "busy") == 0) {
+		__atomic_store_n(&fixture_busy, 1, __ATOMIC_RELEASE);
+		usleep(2000000);
+		__atomic_store_n(&fixture_busy, 0, __ATOMIC_RELEASE);
+	}
 	return strcmp(assignment, "hca0.answer=42") == 0 ? 0 : -EBUSY;
 }
 

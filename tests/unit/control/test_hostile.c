@@ -485,6 +485,42 @@ TEST_STATE(connections__that_say_nothing, start_impatient, stop, NULL)
 	close(open);
 }
 
+static int start_patient(void **state)
+{
+	int rc;
+
+	fixture_hello_ms = 1500;
+	rc = start(state);
+	fixture_hello_ms = 0;
+	return rc;
+}
+
+/* While the thread is busy for longer than a connection may be silent, requests wait unread: none of their senders was
+ * silent. */
+TEST_STATE(connections__that_were_not_heard, start_patient, stop, NULL)
+{
+	const struct {
+		struct control_header header;
+		struct control_set body;
+	} m = {.header = {.type = CONTROL_SET, .length = sizeof(m.body)},
+	       .body = {.version = CONTROL_VERSION, .assignment = "busy"}};
+	struct control_list_devices list = {.version = CONTROL_VERSION};
+	int busy = raw_connect(f.path), early = raw_connect(f.path);
+	struct control_change_reply change;
+	struct control_device_reply device;
+
+	assert_true(fixture_wait_clients(&f, 2));
+	raw_send(busy, &m, sizeof(m), NULL, 0);
+	while (!__atomic_load_n(&fixture_busy, __ATOMIC_ACQUIRE))
+		sched_yield();
+	assert_int_equal(raw_call(early, CONTROL_LIST_DEVICES, &list, sizeof(list), NULL, 0,
+				  &device, sizeof(device)),
+			 0);
+	assert_int_equal(raw_receive(busy, &change, sizeof(change)), 0);
+	close(early);
+	close(busy);
+}
+
 /* One user's connections, silent or not, leave places to others, and to root. */
 static struct fixture_total few_connections[] = {{SHARE_connections, 64}, {0}};
 
