@@ -77,6 +77,14 @@ expect 0 'engine  node  from the port' --socket "$socket" status
 expect 0 "engine  port's node  node  distance" --socket "$socket" topology
 expect 0 $'hca0: 1 queue pair\n' --socket "$socket" qp # the connection manager's
 expect 0 'RTS' --socket "$socket" qp --state rts
+for view in status limits cm clients counters topology metrics set; do
+	expect 1 "there is no HCA 'nosuch'" --socket "$socket" $view --hca nosuch
+done
+expect 0 $'hca1 ' --socket "$socket" status --hca hca1
+for view in status limits cm; do
+	[[ $("$softhca" --socket "$socket" $view --hca hca1) != *'hca0 '* ]] || { failed=1 && echo "FAIL $view of one HCA"; }
+done
+expect 1 'nothing is paused' --socket "$socket" step
 expect 0 'none' --socket "$socket" qp --state ERR
 expect 2 'no state of a queue pair' --socket "$socket" qp --state RDY
 expect 0 "$daemon  softhcad" --socket "$socket" qp --pid "$daemon"

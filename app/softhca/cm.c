@@ -52,7 +52,11 @@ int view_cm(struct connection *c, const struct request *r)
 
 	if (!answer)
 		return EXIT_CODE_FAILURE;
-	if (r->json)
+	keep_hca(json_object_get(answer, "ids"), "hca", r->hca);
+	keep_hca(json_object_get(answer, "ports"), NULL, r->hca);
+	if (r->json && r->hca)
+		print_kept("/softhca/cm", answer);
+	else if (r->json)
 		puts(c->answer);
 	else
 		print_cm(answer, r->all);

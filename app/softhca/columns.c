@@ -138,3 +138,28 @@ void print_rest(const json_t *listed, unsigned long long count)
 	if (json_object_size(listed) < count)
 		printf("  and %llu more\n", count - json_object_size(listed));
 }
+
+void keep_hca(json_t *objects, const char *key, const char *hca)
+{
+	const char *name, *its;
+	json_t *one;
+	void *next;
+
+	if (!hca)
+		return;
+	json_object_foreach_safe(objects, next, name, one)
+	{
+		its = key ? text_of(one, key) : name;
+		if (its[0] && strcmp(its, hca) != 0)
+			json_object_del(objects, name);
+	}
+}
+
+void print_kept(const char *view, json_t *answer)
+{
+	json_t *whole = json_pack("{s:O}", view, answer);
+
+	json_dumpf(whole, stdout, JSON_COMPACT);
+	puts("");
+	json_decref(whole);
+}

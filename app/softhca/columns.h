@@ -60,4 +60,11 @@ const char *text_of(const json_t *object, const char *key);
 /* Prints below a table how many of `count` objects the daemon did not list. */
 void print_rest(const json_t *listed, unsigned long long count);
 
+/* Removes those objects of a dictionary whose `key` names another HCA, NULL: that are called by one; hca NULL:
+ * none. */
+void keep_hca(json_t *objects, const char *key, const char *hca);
+
+/* Prints what was kept of the answer to "/softhca/NAME" in the form in which that came. */
+void print_kept(const char *view, json_t *answer);
+
 #endif

@@ -42,7 +42,11 @@ int view_limits(struct connection *c, const struct request *r)
 
 	if (!answer)
 		return EXIT_CODE_FAILURE;
-	if (r->json)
+	keep_hca(json_object_get(answer, "rows"), "hca", r->hca);
+	keep_hca(json_object_get(answer, "holders"), "hca", r->hca);
+	if (r->json && r->hca)
+		print_kept("/softhca/limits", answer);
+	else if (r->json)
 		puts(c->answer);
 	else
 		print_limits(answer, r->all);

@@ -270,6 +270,19 @@ static int check_line(const struct command *command, const struct line *l)
 	return EXIT_CODE_OK;
 }
 
+/* Does --hca name one? Exit code. */
+static int check_hca(struct connection *c, const char *hca)
+{
+	json_t *status = hca ? connection_ask(c, "status", NULL) : NULL;
+	bool there = !hca || json_object_get(json_object_get(status, "ports"), hca);
+
+	if (status && !there)
+		fprintf(stderr, "softhca: there is no HCA '%s'; 'softhca status' lists them\n",
+			hca);
+	json_decref(status);
+	return there ? EXIT_CODE_OK : EXIT_CODE_FAILURE;
+}
+
 static int run_command(const struct command *command, const struct request *r)
 {
 	static struct connection connection;
@@ -282,7 +295,10 @@ static int run_command(const struct command *command, const struct request *r)
 		return command->view(NULL, r);
 	if (ret)
 		return target_missing(r, ret);
-	code = r->watch_s > 0 ? watch_run(command, &connection, r) : command->view(&connection, r);
+	code = check_hca(&connection, r->hca);
+	if (!code)
+		code = r->watch_s > 0 ? watch_run(command, &connection, r)
+				      : command->view(&connection, r);
 	connection_close(&connection);
 	return code;
 }

@@ -155,6 +155,10 @@ static int show_or_change(const struct settings *all, const struct request *r)
 	}
 	if (r->object && !meant)
 		return refuse_name(all, r->object);
+	if (!meant && r->hca) {
+		fprintf(stderr, "softhca: there is no HCA '%s'\n", r->hca);
+		return EXIT_CODE_FAILURE;
+	}
 	if (r->value)
 		return code;
 	if (r->json)

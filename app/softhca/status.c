@@ -210,7 +210,11 @@ int view_status(struct connection *c, const struct request *r)
 
 	if (!status)
 		return EXIT_CODE_FAILURE;
-	if (r->json) {
+	keep_hca(json_object_get(status, "ports"), NULL, r->hca);
+	keep_hca(json_object_get(json_object_get(status, "memory"), "contexts"), NULL, r->hca);
+	if (r->json && r->hca) {
+		print_kept("/softhca/status", status);
+	} else if (r->json) {
 		puts(c->answer);
 	} else {
 		printf("softhcad %s, process %llu, up for %llu s, socket %s, crc %s\n",

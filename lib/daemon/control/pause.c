@@ -380,6 +380,7 @@ int run_step(struct call *call)
 			if (is_meant(d, in) && modules & d->standing & 1u << i)
 				rc = step_module(c, d, i, in->steps, out);
 	if (!rc && !out->text[0])
-		return refuse(out, -EINVAL, "%s is not paused", in->name);
+		return in->name[0] ? refuse(out, -EINVAL, "%s is not paused", in->name)
+				   : refuse(out, -EINVAL, "nothing is paused");
 	return rc;
 }
