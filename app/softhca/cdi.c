@@ -8,7 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <jansson.h>
+#include "base/limits.h"
 #include "libraries.h"
+#include "softhca/softhca.h"
 #include "view.h"
 
 /* Where things are in the container, wherever they are on the host. */
@@ -29,6 +31,29 @@ static json_t *edits_of(const char *sockets, const char *name, const char *libra
 			 "LD_PRELOAD=" IN_LIBRARIES "/" DROP_IN ":" IN_LIBRARIES "/" PRELOAD,
 			 "mounts", mount_of(sockets, IN_SOCKETS),
 			 mount_of(libraries, IN_LIBRARIES));
+}
+
+static json_t *device_of(const char *name, json_t *edits)
+{
+	return json_pack("{s:s, s:o}", "name", name, "containerEdits", edits);
+}
+
+/* All HCAs together; and each by itself, as far as a daemon says which there are: a container that gets one sees no other. */
+static json_t *devices_of(const char *socket, json_t *all)
+{
+	struct softhca_device_info list[HCA_MAX];
+	json_t *devices = json_pack("[o]", device_of("all", json_deep_copy(all)));
+	int n = softhca_device_list(socket, list, HCA_MAX);
+
+	for (int i = 0; i < n && i < HCA_MAX; i++) {
+		json_t *edits = json_deep_copy(all);
+
+		json_array_append_new(json_object_get(edits, "env"),
+				      json_sprintf("SOFTHCA_HCAS=%s", list[i].name));
+		json_array_append_new(devices, device_of(list[i].name, edits));
+	}
+	json_decref(all);
+	return devices;
 }
 
 /* Splits the absolute path of a socket. 0 or -1; prints why the container may not have its folder. */
@@ -52,21 +77,21 @@ int view_cdi(struct connection *c, const struct request *r)
 {
 	static struct libraries l;
 	const char *folder, *name;
-	char socket[PATH_MAX];
+	char socket[PATH_MAX], path[PATH_MAX];
 	json_t *spec;
 
 	(void)c;
 	if (socket_absolute(r->socket ? r->socket : getenv("SOFTHCA_SOCKET"), socket))
 		return failed("the control socket", "its path is too long");
+	strcpy(path, socket);
 	if (split(socket, &folder, &name) || libraries_find(NULL, &l))
 		return EXIT_CODE_FAILURE;
 	if (strncmp(l.preload, l.folder, strlen(l.folder)))
 		return failed(l.preload,
 			      "not in the folder of " DROP_IN
 			      "; install softhca, or name a folder of both in SOFTHCA_LIBDIR");
-	spec = json_pack("{s:s, s:s, s:[{s:s, s:o}]}", "cdiVersion", "0.3.0", "kind", "softhca/hca",
-			 "devices", "name", "all", "containerEdits",
-			 edits_of(folder, name, l.folder));
+	spec = json_pack("{s:s, s:s, s:o}", "cdiVersion", "0.3.0", "kind", "softhca/hca", "devices",
+			 devices_of(path, edits_of(folder, name, l.folder)));
 	if (!spec)
 		return failed("the specification", "out of memory, or a path that is not UTF-8");
 	json_dumpf(spec, stdout, JSON_INDENT(2));

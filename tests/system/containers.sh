@@ -44,12 +44,15 @@ talk() {
 {
 	printf '[daemon]\nsocket = %s/socket/softhca.sock\n' "$SCRATCH"
 	printf '[hca hca0]\npeer = hca0\naddress = 10.9.0.1/24, fd09::1/64\n'
+	printf '[hca hca1]\npeer = hca1\naddress = 10.9.1.1/24, fd09:1::1/64\n'
 } >"$SCRATCH/c.conf"
 daemon socket/softhca -c "$SCRATCH/c.conf"
 daemon=$started
 SOFTHCA_LIBDIR=$SCRATCH/lib "$TOOL" --socket "$SCRATCH/socket/softhca.sock" cdi >"$SCRATCH/cdi.json"
-mapfile -t mounts < <("$HERE/containers/cdi.py" mounts "$SCRATCH/cdi.json")
-mapfile -t environment < <("$HERE/containers/cdi.py" env "$SCRATCH/cdi.json")
+mapfile -t mounts < <("$HERE/containers/cdi.py" mounts "$SCRATCH/cdi.json" all)
+# gets DEVICE: containers from now on, of those that `softhca cdi` names.
+gets() { mapfile -t environment < <("$HERE/containers/cdi.py" env "$SCRATCH/cdi.json" "$1"); }
+gets all
 
 check 'two folders and three variables' test "${#mounts[@]} ${#environment[@]}" = '2 3'
 check 'a container has nothing of the host' container a sh -c '[ ! -e /sys/class ] && [ "$(id -u)" = 0 ]'
@@ -81,6 +84,36 @@ check 'RC between containers' talk send_bw --verify -b -s 100000 -n 50
 check 'with events' talk write_lat --verify -e -n 50
 check 'reads' talk read_bw --verify -s 65537 -n 50
 check 'UD' talk send_bw -c UD --verify -s 1000 -n 64
+
+# Each with an HCA of its own, as where each has a network namespace with an interface: ports are its own.
+sees() {
+	gets "$1"
+	container "$2" ibv_devices >"$SCRATCH/devices" && [ "$(grep -c ' hca' "$SCRATCH/devices")" = 1 ] && grep -q " $1 " "$SCRATCH/devices"
+}
+listeners() { [ "$("$TOOL" --socket "$SCRATCH/socket/softhca.sock" cm | grep -c 'LISTEN.*:7471')" = "$1" ]; }
+serves() {
+	gets "$1"
+	container "$2" timeout 60 rping -s -a 0.0.0.0 -p 7471 -C 5 >"$SCRATCH/rping.$2" 2>&1 </dev/null &
+}
+calls() {
+	gets "$1"
+	container "$2" timeout 30 rping -c -a "$3" -p 7471 -C 5 >"$SCRATCH/call.$2" 2>&1
+	ended_well $? "$SCRATCH/call.$2"
+}
+if [ -x /usr/bin/ibv_devices ] && [ -x /usr/bin/rping ]; then
+	check 'a container with one HCA sees no other' sees hca1 b
+	serves hca0 a
+	server_a=$!
+	check 'one listens at any address' wait_for 20 listeners 1
+	serves hca1 b
+	server_b=$!
+	check 'and the other, at the same port' wait_for 20 listeners 2
+	check 'each is reached through its own: the first' calls hca1 b 10.9.1.1
+	check 'which is the second' waited_well "$server_b" "$SCRATCH/rping.b"
+	check 'not through the other' eval '! calls hca1 b 10.9.0.1'
+	check 'and the second' calls hca0 a 10.9.0.1
+	check 'which is the first' waited_well "$server_a" "$SCRATCH/rping.a"
+fi
 check 'the daemon ends cleanly' stop "$daemon"
 
 # Only members of a group may connect.

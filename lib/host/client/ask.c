@@ -15,6 +15,7 @@
 #include "ask.h"
 #include "base/look.h"
 #include "base/monotonic.h"
+#include "host-abi/cm_channel.h"
 #include "host-abi/descriptor.h"
 #include "softhca/softhca.h"
 
@@ -47,6 +48,20 @@ int ask_socket_path(const char *given, char out[ASK_PATH_BYTES])
 		return -ENAMETOOLONG;
 	strcpy(out, given);
 	return 0;
+}
+
+void ask_hcas(struct cm_channel_hcas *out)
+{
+	const char *at = secure_getenv("SOFTHCA_HCAS");
+
+	memset(out, 0, sizeof(*out));
+	for (unsigned int i = 0; at && i < CM_CHANNEL_HCAS;) {
+		size_t n = strcspn(at, ", ");
+
+		if (n > 0 && n < sizeof(out->name[0]))
+			memcpy(out->name[i++], at, n);
+		at = at[n] ? at + n + 1 : NULL;
+	}
 }
 
 /* The owner of the folder in which the socket lies. */

@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include "host-abi/control.h"
 
-struct look; /* base/look.h */
+struct look;		/* base/look.h */
+struct cm_channel_hcas; /* host-abi/cm_channel.h */
 
 enum { ASK_PATH_BYTES = 108 };
 
@@ -23,6 +24,12 @@ int ask_socket_path(const char *given, char out[ASK_PATH_BYTES]);
  * there is no $XDG_RUNTIME_DIR, everybody might have come first.
  */
 bool ask_trusts(int fd, const char *socket_path);
+
+/*
+ * The HCAs that the environment leaves to this program: SOFTHCA_HCAS, names separated by commas. Unset or
+ * empty: all. Of more than CM_CHANNEL_HCAS the first.
+ */
+void ask_hcas(struct cm_channel_hcas *out);
 
 /* Connects to it. Returns a descriptor that the caller owns, an -errno of the socket calls,
  * -ENAMETOOLONG, or -EPERM: who listens there is not to be trusted (ask_trusts()). */

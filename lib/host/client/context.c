@@ -13,6 +13,7 @@
 #include "ask.h"
 #include "base/limits.h"
 #include "client_priv.h"
+#include "host-abi/cm_channel.h"
 
 enum { QPS_MAX = 1 << QPN_INDEX_BITS_MAX };
 
@@ -126,12 +127,14 @@ int ctx_call_for_number(struct softhca_context *ctx, enum control_type type, con
 static int hello(struct softhca_context *ctx, const char *device)
 {
 	struct control_hello in = {.version = CONTROL_VERSION};
+	struct cm_channel_hcas hcas;
 	void *page = MAP_FAILED;
 	int fd, rc;
 
 	if (device && strlen(device) >= sizeof(in.device))
 		return -ENODEV;
-	strcpy(in.device, device ? device : "");
+	ask_hcas(&hcas);
+	strcpy(in.device, device ? device : hcas.name[0]);
 	fd = sealed_memory(sizeof(struct client_page), &page);
 	if (fd < 0)
 		return -errno;

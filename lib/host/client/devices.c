@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include "ask.h"
 #include "client_priv.h"
+#include "host-abi/cm_channel.h"
 
 void port_attr_of(const struct control_port_reply *r, struct softhca_port_attr *attr)
 {
@@ -38,21 +39,27 @@ static void info_of(const struct control_device_reply *r, uint32_t index,
 
 int softhca_device_list(const char *socket_path, struct softhca_device_info *list, unsigned int n)
 {
+	struct softhca_device_info info;
 	struct control_device_reply r;
+	struct cm_channel_hcas hcas;
+	unsigned int found = 0;
 	int fd = ask_connect(socket_path);
 	int rc;
 
 	if (fd < 0)
 		return fd;
+	ask_hcas(&hcas);
 	rc = device_query(fd, 0, &r);
-	for (uint32_t i = 0; !rc && i < n; i++) {
-		info_of(&r, i, &list[i]);
-		if (i + 1 == r.count)
+	for (uint32_t i = 0; !rc; i++) {
+		info_of(&r, i, &info);
+		if (cm_channel_uses(&hcas, info.name) && found++ < n)
+			list[found - 1] = info;
+		if (i + 1 >= r.count)
 			break;
 		rc = device_query(fd, i + 1, &r);
 	}
 	close(fd);
-	return rc ? rc : (int)r.count;
+	return rc ? rc : (int)found;
 }
 
 int softhca_read_attribute(const char *socket_path, const char *device, const char *name,

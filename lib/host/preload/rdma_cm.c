@@ -75,7 +75,7 @@ int view_cm_copied(int from, int to)
 	return to;
 }
 
-/* ---- opening ---- */
+/* ---- paths ---- */
 
 bool view_is_cm_path(const char *shown)
 {
@@ -94,55 +94,6 @@ bool view_is_cm_at(int dir, const char *path)
 	n = view_name_of(dir, folder, sizeof(folder));
 	return n > tail && strcmp(folder + n - tail, SYSFS_DEVICE_FOLDER) == 0 &&
 	       view_is_tree(folder);
-}
-
-/* What open() of a device returns when its driver is missing or fails. */
-static int open_error(int rc)
-{
-	switch (rc) {
-	case -ENOENT:
-	case -EACCES:
-	case -EMFILE:
-	case -ENFILE:
-	case -ENOMEM:
-		return -rc;
-	case -EUSERS:
-		return EMFILE;
-	default:
-		return ENODEV;
-	}
-}
-
-static int make_channel(int fd, int flags)
-{
-	const struct control_open_cm in = {.version = CONTROL_VERSION};
-	int rc = ask(fd, CONTROL_OPEN_CM, &in, sizeof(in), NULL, 0, -1, NULL);
-
-	if (rc)
-		return rc;
-	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &channel_sign, sizeof(channel_sign)))
-		return -errno;
-	if (flags & O_NONBLOCK && fcntl(fd, F_SETFL, O_NONBLOCK))
-		return -errno;
-	if (!(flags & O_CLOEXEC) && fcntl(fd, F_SETFD, 0))
-		return -errno;
-	return cm_mark(fd, __atomic_add_fetch(&channels, 1, __ATOMIC_RELAXED)) ? 0 : -EMFILE;
-}
-
-int view_open_cm(int flags)
-{
-	int fd, rc, cancel;
-
-	if (flags & (O_PATH | O_DIRECTORY) || (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
-		return VIEW_NOT_SPECIAL;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	fd = ask_connect(NULL);
-	rc = fd < 0 ? fd : make_channel(fd, flags);
-	if (rc && fd >= 0)
-		close(fd);
-	pthread_setcancelstate(cancel, NULL);
-	errno = rc ? open_error(rc) : errno;
-	return rc ? -1 : fd;
 }
 
 /* If this machine has the kernel's device, librdmacm gets its number by netlink. */
@@ -274,6 +225,69 @@ static int cm_command_run(int fd, struct command *c)
 		cm_ids_learn(channel_at(fd), &c->header, c->body, &c->reply, c->response);
 	pthread_setcancelstate(cancel, NULL);
 	return rc;
+}
+
+/* ---- opening ---- */
+
+/* What open() of a device returns when its driver is missing or fails. */
+static int open_error(int rc)
+{
+	switch (rc) {
+	case -ENOENT:
+	case -EACCES:
+	case -EMFILE:
+	case -ENFILE:
+	case -ENOMEM:
+		return -rc;
+	case -EUSERS:
+		return EMFILE;
+	default:
+		return ENODEV;
+	}
+}
+
+static int choose_hcas(int fd)
+{
+	struct cm_channel_hcas hcas;
+	struct command c = {.header = {.cmd = CM_COMMAND_USE_HCAS, .in = sizeof(hcas)},
+			    .body = &hcas};
+
+	ask_hcas(&hcas);
+	return hcas.name[0][0] ? cm_command_run(fd, &c) : 0;
+}
+
+static int make_channel(int fd, int flags)
+{
+	const struct control_open_cm in = {.version = CONTROL_VERSION};
+	int rc = ask(fd, CONTROL_OPEN_CM, &in, sizeof(in), NULL, 0, -1, NULL);
+
+	if (rc)
+		return rc;
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &channel_sign, sizeof(channel_sign)))
+		return -errno;
+	if (flags & O_NONBLOCK && fcntl(fd, F_SETFL, O_NONBLOCK))
+		return -errno;
+	if (!(flags & O_CLOEXEC) && fcntl(fd, F_SETFD, 0))
+		return -errno;
+	if (!cm_mark(fd, __atomic_add_fetch(&channels, 1, __ATOMIC_RELAXED)))
+		return -EMFILE;
+	return choose_hcas(fd);
+}
+
+int view_open_cm(int flags)
+{
+	int fd, rc, cancel;
+
+	if (flags & (O_PATH | O_DIRECTORY) || (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
+		return VIEW_NOT_SPECIAL;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	fd = ask_connect(NULL);
+	rc = fd < 0 ? fd : make_channel(fd, flags);
+	if (rc && fd >= 0)
+		close(fd);
+	pthread_setcancelstate(cancel, NULL);
+	errno = rc ? open_error(rc) : errno;
+	return rc ? -1 : fd;
 }
 
 /* ---- events ---- */

@@ -246,6 +246,22 @@ struct channel open_channel(unsigned int n)
 	return (struct channel){.node = &node[n], .fd = pair[0]};
 }
 
+int use_hca(struct channel *ch, const char *hca)
+{
+	struct cm_channel_hcas hcas = {.name = {""}};
+
+	memcpy(hcas.name[0], hca, strnlen(hca, sizeof(hcas.name[0])));
+	return command(ch, CM_COMMAND_USE_HCAS, &hcas, sizeof(hcas), NULL, 0);
+}
+
+struct channel open_channel_on(unsigned int n, const char *hca)
+{
+	struct channel ch = open_channel(n);
+
+	assert_int_equal(use_hca(&ch, hca), 0);
+	return ch;
+}
+
 struct channel open_channel_as(unsigned int n, uid_t uid)
 {
 	struct channel ch;

@@ -80,6 +80,9 @@ uint64_t services_used(const struct node *n, enum share row);
 
 /* A channel of node[n]. */
 struct channel open_channel(unsigned int n);
+/* The same of a program that uses only the HCA of that name. */
+struct channel open_channel_on(unsigned int n, const char *hca);
+int use_hca(struct channel *ch, const char *hca);
 /* The same of a program of that user; skips the test where only root could. */
 struct channel open_channel_as(unsigned int n, uid_t uid);
 void close_channel(struct channel *ch);

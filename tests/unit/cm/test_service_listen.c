@@ -54,6 +54,40 @@ TEST(listen__without_an_address)
 	join_ends(&l, &c);
 }
 
+/* As programs in network namespaces with an interface each: neither is in the other's way, nor reached in its place. */
+TEST(listen__each_for_its_own_hca)
+{
+	static const char *const addresses[] = {"10.0.0.2", "10.1.0.2"};
+	struct end l[DEVICES], any = {.ch = open_channel(1)}, c;
+	struct channel elsewhere = open_channel_on(1, "none");
+	uint32_t id;
+
+	for (unsigned int d = 0; d < DEVICES; d++) {
+		l[d] = (struct end){.ch = open_channel_on(1, d ? "shca1" : "shca0")};
+		assert_int_equal(create_id(&l[d].ch, 100, RDMA_PS_TCP, UCM_QPT_RC, &l[d].id), 0);
+		assert_int_equal(bind_ip(&l[d].ch, l[d].id, addresses[!d], 7174), -EADDRNOTAVAIL);
+		assert_int_equal(bind_ip(&l[d].ch, l[d].id, "0.0.0.0", 7174), 0);
+		assert_int_equal(listen_id(&l[d].ch, l[d].id, 0), 0);
+	}
+	assert_int_equal(create_id(&any.ch, 100, RDMA_PS_TCP, UCM_QPT_RC, &any.id), 0);
+	assert_int_equal(bind_ip(&any.ch, any.id, "0.0.0.0", 7174), -EADDRNOTAVAIL);
+	assert_int_equal(bind_ip(&any.ch, any.id, addresses[1], 7174), -EADDRNOTAVAIL);
+	assert_int_equal(create_id(&l[0].ch, 100, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+	assert_int_equal(bind_ip(&l[0].ch, id, addresses[0], 7174), -EADDRNOTAVAIL);
+	assert_int_equal(resolve_ip(&l[0].ch, id, NULL, "10.1.0.1", 7174, 1000), -ENETUNREACH);
+	assert_int_equal(use_hca(&l[0].ch, "shca1"), -EBUSY);
+	assert_int_equal(use_hca(&elsewhere, "a name of thirty-two characters."), -EINVAL);
+	assert_int_equal(create_id(&elsewhere, 100, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
+	assert_int_equal(bind_ip(&elsewhere, id, "0.0.0.0", 7174), 0);
+	for (unsigned int d = 0; d < DEVICES; d++) {
+		c = caller(0, RDMA_PS_TCP, addresses[d], 7174);
+		assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+		settle();
+		expect_event(&l[d].ch, UCM_EVENT_CONNECT_REQUEST);
+		expect_no_event(&l[!d].ch);
+	}
+}
+
 TEST(listen__families)
 {
 	static const struct {

@@ -14,11 +14,13 @@
 #include "route.h"
 
 /* The device that has this GID. False: none. */
-static bool find_own(const struct cm_service *s, const uint8_t gid[16], const struct ucm_choice *on,
-		     struct ucm_choice *c)
+static bool find_own(const struct ucm_channel *ch, const uint8_t gid[16],
+		     const struct ucm_choice *on, struct ucm_choice *c)
 {
+	const struct cm_service *s = ch->service;
+
 	for (unsigned int i = 0; i < s->device_count; i++) {
-		if (s->devices[i].removed || (on->chosen && on->device != i))
+		if (!ucm_may_use(ch, i) || (on->chosen && on->device != i))
 			continue;
 		if (ucm_gid_index(&s->devices[i], gid) == UCM_NO_GID)
 			continue;
@@ -40,18 +42,19 @@ int ucm_bind(struct ucm_id *id, const union ucm_address *source)
 	if (id->state != UCM_IDLE)
 		return -EINVAL;
 	ucm_address_gid(source, gid);
-	if (!ucm_address_any(source) && !find_own(id->channel->service, gid, &c, &c))
+	if (!ucm_address_any(source) && !find_own(id->channel, gid, &c, &c))
 		return -EADDRNOTAVAIL;
 	id->source = *source;
+	if (c.chosen)
+		ucm_id_choose(id, &c);
 	if (!id->afonly_set)
 		id->afonly = source->family == AF_INET;
 	ret = ucm_port_bind(id);
 	if (ret) {
 		memset(&id->source, 0, sizeof(id->source));
+		id->at.chosen = false;
 		return ret;
 	}
-	if (c.chosen)
-		ucm_id_choose(id, &c);
 	id->destination.family = source->family;
 	ucm_id_step(id, UCM_BOUND);
 	return 0;
@@ -86,7 +89,8 @@ static int choose_loopback(const struct ucm_id *id, struct ucm_choice *c)
 	for (unsigned int i = 0; !id->at.chosen && i < s->device_count; i++) {
 		struct ucm_choice other = {.device = (uint16_t)i};
 
-		if (s->devices[i].removed || !first_gid(&s->devices[i], id->source.family, &other))
+		if (!ucm_may_use(id->channel, i) ||
+		    !first_gid(&s->devices[i], id->source.family, &other))
 			continue;
 		if (!found || active(&s->devices[i]))
 			*c = other;
@@ -109,7 +113,7 @@ static int choose(const struct ucm_id *id, const uint8_t dgid[16], struct ucm_ch
 	/* AF_IB may name one of each; no packet has an IPv6 source and an IPv4 destination. */
 	if (id->at.chosen && ip_is_v4_mapped(id->at.sgid) != ip_is_v4_mapped(dgid))
 		return -ENETUNREACH;
-	if (find_own(s, dgid, &id->at, c)) {
+	if (find_own(id->channel, dgid, &id->at, c)) {
 		if (id->at.chosen)
 			*c = id->at;
 		memcpy(c->dgid, dgid, sizeof(c->dgid));
@@ -120,7 +124,7 @@ static int choose(const struct ucm_id *id, const uint8_t dgid[16], struct ucm_ch
 		const struct cm_device *d = &s->devices[i];
 		int index;
 
-		if (d->removed || (id->at.chosen && id->at.device != i))
+		if (!ucm_may_use(id->channel, i) || (id->at.chosen && id->at.device != i))
 			continue;
 		index = d->source(d->ctx, dgid);
 		*c = (struct ucm_choice){.device = (uint16_t)i};

@@ -35,10 +35,28 @@ static const struct command release_id = {offsetof(struct rdma_ucm_destroy_id, r
 					  sizeof(struct cm_channel_ticket),
 					  sizeof(struct cm_channel_ticket), run_release_id};
 
+static int run_use_hcas(struct ucm_call *call, const void *in, void *out)
+{
+	const struct cm_channel_hcas *hcas = in;
+
+	(void)out;
+	for (unsigned int i = 0; i < CM_CHANNEL_HCAS; i++)
+		if (!memchr(hcas->name[i], 0, sizeof(hcas->name[i])))
+			return -EINVAL;
+	if (!LIST_EMPTY(&call->channel->ids))
+		return -EBUSY;
+	call->channel->hcas = *hcas;
+	return 0;
+}
+
+static const struct command use_hcas = {sizeof(struct cm_channel_hcas), 0, 0, run_use_hcas};
+
 static const struct command *ucm_command_find(uint32_t number)
 {
 	if (number < sizeof(commands) / sizeof(commands[0]))
 		return &commands[number];
+	if (number == CM_COMMAND_USE_HCAS)
+		return &use_hcas;
 	return number == CM_COMMAND_RELEASE_ID ? &release_id : NULL;
 }
 

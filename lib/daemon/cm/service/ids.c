@@ -35,6 +35,13 @@ struct cm_device *ucm_device(const struct ucm_id *id)
 	return &id->channel->service->devices[id->at.device];
 }
 
+bool ucm_may_use(const struct ucm_channel *ch, unsigned int device)
+{
+	const struct cm_device *d = &ch->service->devices[device];
+
+	return !d->removed && cm_channel_uses(&ch->hcas, d->name);
+}
+
 void ucm_id_choose(struct ucm_id *id, const struct ucm_choice *choice)
 {
 	id->at = *choice;

@@ -13,6 +13,8 @@ int ucm_id_find_on_device(struct ucm_channel *ch, uint32_t number, struct ucm_id
 void ucm_id_step(struct ucm_id *id, enum ucm_state next);
 const char *ucm_state_name(unsigned int state);
 struct cm_device *ucm_device(const struct ucm_id *id);
+/* Is there such a device, and does the channel use it? */
+bool ucm_may_use(const struct ucm_channel *ch, unsigned int device);
 /* Sets its device and GIDs. */
 void ucm_id_choose(struct ucm_id *id, const struct ucm_choice *choice);
 /* qkey 0: the default. 0; -EINVAL: it has another. */

@@ -7,6 +7,7 @@
 #include <endian.h>
 #include <errno.h>
 #include "addresses.h"
+#include "ids.h"
 #include "numbers.h"
 #include "ports.h"
 
@@ -69,6 +70,29 @@ void ucm_port_release(struct ucm_id *id)
 	share_give(&id->channel->shares, SHARE_cm_ports, 1);
 }
 
+/* Is it reached through that HCA? */
+static bool uses(const struct ucm_id *id, const char *hca)
+{
+	return id->at.chosen ? strcmp(ucm_device(id)->name, hca) == 0
+			     : cm_channel_uses(&id->channel->hcas, hca);
+}
+
+/* May a request be for either of them? Not if they use different HCAs, as where each has a network namespace
+ * of its own. */
+static bool meet(const struct ucm_id *id, const struct ucm_id *other)
+{
+	const struct cm_channel_hcas *hcas = &id->channel->hcas;
+	bool may = !hcas->name[0][0];
+
+	if (id->at.chosen)
+		return uses(other, ucm_device(id)->name);
+	if (other->at.chosen)
+		return uses(id, ucm_device(other)->name);
+	for (unsigned int i = 0; i < CM_CHANNEL_HCAS && !may; i++)
+		may = hcas->name[i][0] && uses(other, hcas->name[i]);
+	return may;
+}
+
 /* 0; -EADDRINUSE; -EADDRNOTAVAIL (one is for any address, as in a kernel). */
 static int conflict(const struct ucm_id *id, const struct ucm_id *other, bool reuse)
 {
@@ -77,7 +101,7 @@ static int conflict(const struct ucm_id *id, const struct ucm_id *other, bool re
 	if (id->afonly && other->afonly && id->source.family != other->source.family)
 		return 0;
 	if (ucm_address_any(&id->source) || ucm_address_any(&other->source))
-		return -EADDRNOTAVAIL;
+		return meet(id, other) ? -EADDRNOTAVAIL : 0;
 	return ucm_address_same_host(&id->source, &other->source) ? -EADDRINUSE : 0;
 }
 
@@ -182,7 +206,7 @@ static int fit(const struct ucm_id *id, unsigned int device, const struct cm_ip_
 	uint16_t family = id->source.family;
 	uint8_t gid[16];
 
-	if (id->at.chosen && id->at.device != device)
+	if (!ucm_may_use(id->channel, device) || (id->at.chosen && id->at.device != device))
 		return 0;
 	if (family == UCM_AF_IB)
 		return 2;

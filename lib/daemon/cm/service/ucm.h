@@ -156,6 +156,7 @@ struct ucm_channel {
 	struct ucm_id_list ids;
 	struct ucm_event_queue events;
 	struct share_client shares;
+	struct cm_channel_hcas hcas; /* that its program uses */
 	int fd;
 	int32_t pid;
 	uint32_t user;

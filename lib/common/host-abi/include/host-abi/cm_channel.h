@@ -20,7 +20,9 @@
  * event belongs.
  */
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <rdma/rdma_user_cm.h>
 
 enum {
@@ -31,7 +33,24 @@ enum {
 	 * half in `id` and the high one in `fd`. A ticket is valid once; until it is used the
 	 * identifier does not move. */
 	CM_COMMAND_RELEASE_ID = 0x100,
+	/* The channel's program uses these HCAs only (body: struct cm_channel_hcas, no response): no others are
+	 * chosen for it, and nobody reaches it through others. -EBUSY: it has identifiers; -EINVAL. */
+	CM_COMMAND_USE_HCAS = 0x101,
+	CM_CHANNEL_HCAS = 4,
 };
+
+/* Names of HCAs, whether there or not. None: all. */
+struct cm_channel_hcas {
+	char name[CM_CHANNEL_HCAS][32]; /* each ends with a NUL; the empty ones are the last */
+};
+static inline bool cm_channel_uses(const struct cm_channel_hcas *hcas, const char *hca)
+{
+	bool uses = !hcas->name[0][0];
+
+	for (unsigned int i = 0; i < CM_CHANNEL_HCAS && !uses; i++)
+		uses = hcas->name[i][0] && strcmp(hcas->name[i], hca) == 0;
+	return uses;
+}
 
 struct cm_channel_ticket {
 	uint64_t ticket;
