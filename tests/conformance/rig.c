@@ -19,12 +19,15 @@ int rig_begin_test(void **state)
 struct sim *rig_create(const struct sim_params *p)
 {
 	struct sim_params alone = *p;
+	struct sim *s;
 
 	alone.alone = true;
 	forced_pad = -1;
 	bad_icrc = false;
 	traffic_class = 0;
-	return sim_create(&alone);
+	s = sim_create(&alone);
+	s->node[0].hca->engines[0].settings.first_probe_us = 0;
+	return s;
 }
 
 struct sim *rig_make(enum qp_service service)

@@ -32,7 +32,7 @@ struct rig_packet {
 };
 
 /* Makes the HCA under test with p->qps queue pairs, connected to the test. Initial PSNs of both
- * directions: p->psn. */
+ * directions: p->psn. It does not probe before it knows a round trip: a test may take its time. */
 struct sim *rig_create(const struct sim_params *p);
 /* The same with the defaults except the service, and without end-to-end credits, so that there are
  * no unsolicited acknowledgements (C9-155: posting receives would cause one). */

@@ -141,8 +141,9 @@ static bool all_done(const struct play *p)
 /* What has been posted is completed, and everything comes back. */
 static void end(struct play *p)
 {
-	for (unsigned ms = 0; !all_done(p) && ms < 2000; ms++) {
-		sim_run(p->s, MS);
+	for (uint64_t until_ns = p->s->now_ns + 2000 * MS;
+	     !all_done(p) && p->s->now_ns < until_ns;) {
+		sim_step(p->s);
 		for (unsigned i = 0; i < p->s->nodes; i++)
 			take_completions(p, i);
 	}

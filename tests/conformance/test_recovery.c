@@ -5,9 +5,9 @@
 enum { OUTSTANDING = 32, BYTES = 65536 };
 
 /* The wire's losses: every request packet with this number (0: none) and its next `again`
- * repetitions; all NAKs if `naks`. */
+ * repetitions; all NAKs if `naks`; the `first` request packets. */
 struct loss {
-	uint64_t number, again, naks;
+	uint64_t number, again, naks, first;
 	uint32_t psn;
 	bool armed;
 };
@@ -21,6 +21,10 @@ static bool lose(struct sim *s, int from, const uint8_t *frame, unsigned bytes, 
 	if (from == 1 && f.h.opcode == WIRE_RC_ACK && aeth_kind(f.h.syndrome) == AETH_NAK &&
 	    l->naks) {
 		l->naks--;
+		return true;
+	}
+	if (from == 0 && l->first && wire_opcodes[f.h.opcode].kind == WIRE_KIND_WRITE) {
+		l->first--;
 		return true;
 	}
 	if (from == 0 && s->end[0].sent == l->number) {
@@ -119,6 +123,28 @@ TEST(recovery__the_nak_lost)
 	assert_int_equal(sim_counter(s, 0, COUNTER_loss_probes), 1);
 	assert_true(s->now_ns < 10 * MS);
 	rig_end(s);
+}
+
+/* Nothing has arrived, so no round trip is known: one packet goes again, as often as it is lost, and
+ * the rest when it is acknowledged. */
+TEST(recovery__all_of_the_first_flight_lost)
+{
+	enum { FLIGHT = 16 };
+
+	for (unsigned again = 0; again <= 2; again++) {
+		struct sim *s =
+			stream(1, (struct loss){.first = FLIGHT + again}, (struct sim_faults){0});
+
+		assert_int_equal(sim_counter(s, 0, COUNTER_request_packets), FLIGHT);
+		assert_int_equal(sim_counter(s, 0, COUNTER_retransmitted_packets), FLIGHT + again);
+		assert_int_equal(sim_counter(s, 0, COUNTER_loss_probes), 1 + again);
+		assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts), 0);
+		assert_int_equal(sim_counter(s, 1, COUNTER_duplicate_requests), 0);
+		assert_int_equal(sim_context(s, 0, 0)->rrc.retry_left, 7);
+		/* probes after 1 ms, 2, 4; the simulation begins at 1 ms */
+		assert_in_range(s->now_ns, 2 * MS << again, (2 * MS << again) + MS / 2);
+		rig_end(s);
+	}
 }
 
 TEST(recovery__no_probe_without_a_loss)

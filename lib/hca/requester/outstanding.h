@@ -62,18 +62,20 @@ static inline uint64_t qp_timeout_ns(const struct qp *q)
  * The time polled without an acknowledgement after which everything outstanding is sent again
  * without counting a retry (a probe): several round trips, doubled with each probe, and never
  * longer than Ttr. A responder reports a loss once, by one NAK; if that NAK, or the packet that it
- * requested, is lost too, only the transport timer would discover it (C9-114, C9-139).
+ * requested, is lost too, only the transport timer would discover it (C9-114, C9-139). Before a
+ * round trip is known the setting first_probe_us stands for the several.
  */
 #define PROBE_ROUND_TRIPS 4
 
-static inline uint64_t qp_probe_ns(const struct qp *q, uint64_t tick_ns)
+static inline uint64_t qp_probe_ns(const struct engine *e, const struct qp *q)
 {
-	uint64_t srtt = __atomic_load_n(&q->rrc.srtt_ns, __ATOMIC_RELAXED), ns;
+	uint64_t srtt = __atomic_load_n(&q->rrc.srtt_ns, __ATOMIC_RELAXED);
+	uint64_t ns = srtt ? srtt * PROBE_ROUND_TRIPS + 2ull * e->settings.timer_tick_ns
+			   : 1000ull * engine_setting(e, first_probe_us);
 
-	if (!srtt)
+	if (!ns)
 		return qp_timeout_ns(q);
-	ns = (srtt * PROBE_ROUND_TRIPS + 2 * tick_ns)
-	     << __atomic_load_n(&q->rrc.probes, __ATOMIC_RELAXED);
+	ns <<= __atomic_load_n(&q->rrc.probes, __ATOMIC_RELAXED);
 	return RTE_MIN(ns, qp_timeout_ns(q));
 }
 

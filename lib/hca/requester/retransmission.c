@@ -11,6 +11,7 @@
  * ReqPktGen has taken the last of them: otherwise new packets would overtake old ones, and each of
  * them would provoke another NAK.
  */
+#include "context/pacing.h"
 #include "outstanding.h"
 #include "requester_trans_control.h"
 #include "request_opcodes.h"
@@ -122,17 +123,37 @@ void retransmit_missing(struct engine *e, struct qp *q, uint32_t psn)
 	}
 }
 
-void retransmit_probe(struct engine *e, struct qp *q)
+/* Of what is outstanding, only the oldest packet. */
+static void probe_one(struct engine *e, struct qp *q)
 {
 	uint32_t psn = q->rrc.unacked_psn;
 
-	if (!trusts(e, q) || q->rrc.probes > 1) {
-		retransmit_lost(e, q, psn);
-		return;
-	}
 	if (!is_known_loss(q, psn))
 		retransmit_cut(q);
 	resend_one(e, q, psn);
+}
+
+/*
+ * No round trip is known: all of the first flight may be lost, in a queue that others fill, too. So
+ * one packet goes again; the rest follows when it is acknowledged, which shows the round trip. From a
+ * slow peer that may be the acknowledgement of the packet sent first: an eighth of the time since then
+ * is added, so that later probes do not come much too soon.
+ */
+static void probe_first_flight(struct engine *e, struct qp *q)
+{
+	probe_one(e, q);
+	q->rrc.mark_psn = q->rrc.unacked_psn;
+	q->rrc.mark_ns = engine_now(e) - qp_quiet_ns(e, q) / 8;
+}
+
+void retransmit_probe(struct engine *e, struct qp *q)
+{
+	if (!q->rrc.srtt_ns)
+		probe_first_flight(e, q);
+	else if (trusts(e, q) && q->rrc.probes <= 1)
+		probe_one(e, q);
+	else
+		retransmit_lost(e, q, q->rrc.unacked_psn);
 }
 
 /*
@@ -156,21 +177,26 @@ static void next_missing(struct engine *e, struct qp *q)
 }
 
 /* Something was acknowledged after a loss. Did the peer have packets that were not sent again yet?
- * A single one may only have been late. */
+ * A single one may only have been late; so may all, when the first flight was probed. If one packet
+ * went alone, see what is still missing. */
 static void learn_peer(struct engine *e, struct qp *q)
 {
 	enum { PROOF = 2, TRUST = 4 };
 	bool again = q->rrc.retransmitting, one = q->rrc.one_missing;
 
-	if ((one || (again && q->rrc.after_nak)) &&
+	if (((one && q->rrc.peer_keeps) || (again && q->rrc.after_nak)) &&
 	    engine_setting(e, loss_recovery) == LOSS_RECOVERY_KEEP &&
 	    psn_diff(q->rrc.unacked_psn, q->rrc.retransmit_psn) >= PROOF)
 		q->rrc.peer_keeps = TRUST;
 	if (again || !one)
 		return;
 	q->rrc.one_missing = 0;
-	if (q->rrc.recovering && trusts(e, q))
+	if (!q->rrc.recovering)
+		return;
+	if (trusts(e, q))
 		next_missing(e, q);
+	else if (q->rrc.retransmit_end == q->rrc.unacked_psn)
+		retransmit_from(e, q, q->rrc.unacked_psn);
 }
 
 #define ROUND_TRIP_NS_MAX (UINT32_MAX / 8) /* eight of them fit into 32 bits */
@@ -362,6 +388,18 @@ static uint32_t walk_end(const struct qp *q)
 	return q->rrc.one_missing ? q->rrc.retransmit_end : qp_next_psn(q);
 }
 
+/* What goes alone asks for its acknowledgement. Its frame is made anew, unless somebody but MultiQueue
+ * still holds it: then it has hardly left. */
+static void ask(struct rte_mbuf *m)
+{
+	struct packet *p = packet_of(m);
+
+	if (packet_asks(p) || rte_mbuf_refcnt_read(m) != 2)
+		return;
+	packet_ask(p);
+	p->flags &= ~PACKET_BUILT;
+}
+
 /* Fills m[] with up to `room` packets of the walk. *wait: it must pause after the last. */
 static unsigned walk(struct engine *e, struct qp *q, struct rte_mbuf **m, unsigned room, bool *wait)
 {
@@ -369,21 +407,44 @@ static unsigned walk(struct engine *e, struct qp *q, struct rte_mbuf **m, unsign
 
 	*wait = false;
 	while (n < room && !*wait && psn_before(q->rrc.retransmit_psn, walk_end(q)) &&
-	       (m[n] = walk_next(e, q)))
+	       (m[n] = walk_next(e, q))) {
+		if (q->rrc.one_missing)
+			ask(m[n]);
 		*wait = packet_asks(packet_of(m[n++])) && !within_window(q);
+	}
 	return n;
+}
+
+/*
+ * A flow that congestion control limits sends again at its rate, too, packet by packet. The rate is
+ * RequesterTransControl's, which is woken to let it grow.
+ */
+static void pace(struct engine *e, struct qp *q, uint32_t rate, const struct packet *p)
+{
+	uint64_t bits = 8ull * (p->payload_bytes + PACING_HEADER_BYTES);
+	uint64_t now_ns = engine_now(e), late_ns = RTE_MIN(now_ns, (uint64_t)PACING_SLACK_NS);
+
+	q->rrc.resend_ns = RTE_MAX(q->rrc.resend_ns, now_ns - late_ns) + bits * 1000000 / rate;
+	wake_sender(e, q);
 }
 
 static unsigned retransmit_some(struct engine *e, struct qp *q, unsigned room)
 {
 	struct channel *out = &e->channel[CHANNEL_RRC_RPG];
+	uint32_t rate = __atomic_load_n(&q->rtc.flow.cc.rate, __ATOMIC_RELAXED);
 	struct rte_mbuf *m[BURST];
 	unsigned n;
 	bool wait;
 
+	if (unlikely(rate) && engine_now(e) < q->rrc.resend_ns) {
+		retransmit_add(e, q);
+		return 0;
+	}
 	q->rrc.retransmit_psn = walk_psn(q);
-	n = walk(e, q, m, RTE_MIN(room, (unsigned)BURST), &wait);
+	n = walk(e, q, m, rate ? 1 : RTE_MIN(room, (unsigned)BURST), &wait);
 	if (n) {
+		if (unlikely(rate))
+			pace(e, q, rate, packet_of(m[0]));
 		channel_put(out, m, n);
 		q->rrc.retransmit_put = (uint32_t)out->put;
 	}
@@ -408,5 +469,5 @@ unsigned retransmit_poll(struct engine *e)
 		if (qp_sends(qp_state(q)) && !q->rrc.rnr_waiting)
 			n += retransmit_some(e, q, room - n);
 	}
-	return n;
+	return n ? n : c->retransmit.head != QP_LIST_END;
 }

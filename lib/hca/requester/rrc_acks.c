@@ -55,7 +55,7 @@ static enum rrc_state retry_nak(struct rrc_work *w, uint32_t psn, resend *again)
 
 static bool nak_is_repeated(const struct engine *e, const struct qp *q)
 {
-	uint64_t ns = q->rrc.srtt_ns ? qp_probe_ns(q, e->settings.timer_tick_ns) : 0;
+	uint64_t ns = q->rrc.srtt_ns ? qp_probe_ns(e, q) : 0;
 	unsigned tries = q->retry_cnt > q->rrc.retry_left ? q->retry_cnt - q->rrc.retry_left : 0;
 
 	return engine_now(e) - q->rrc.nak_ns < RTE_MAX(ns, (uint64_t)NAK_REPEAT_NS << tries);
@@ -63,14 +63,19 @@ static bool nak_is_repeated(const struct engine *e, const struct qp *q)
 
 /*
  * Responses on their way when the READ was requested again continue beyond the gap, from a slow peer
- * for much longer than an answer takes. They say nothing of the new request: its answer begins at the
- * gap, so a loss in it shows by a response that is not beyond all others.
+ * for much longer than an answer takes, and in any order if the network likes. They say nothing of
+ * the new request: its answer begins at the gap, so a loss in it shows by a response that comes a
+ * second time. Only those near the gap are looked at: `beyond` has a bit for each.
  */
-static bool comes_from_before(struct qp *q, uint32_t psn)
+static bool comes_from_before(struct qp *q, const struct wire_headers *h)
 {
-	if (!psn_before(q->rrc.beyond_psn, psn))
+	uint32_t near = psn_sub(h->psn, q->rrc.gap_psn), bit = 1u << near % 32;
+
+	if (near >= 32)
+		return wire_opcodes[h->opcode].kind != WIRE_KIND_ACK;
+	if (q->rrc.beyond & bit)
 		return false;
-	q->rrc.beyond_psn = psn;
+	q->rrc.beyond |= bit;
 	return true;
 }
 
@@ -78,13 +83,14 @@ static bool comes_from_before(struct qp *q, uint32_t psn)
 enum rrc_state rrc_step_implied_nak(struct rrc_work *w)
 {
 	struct qp *q = w->q;
-	uint32_t psn = q->rrc.unacked_psn, arrived = w->a->headers.psn;
+	uint32_t psn = q->rrc.unacked_psn;
 
 	if (q->rrc.gap_psn == psn + 1 &&
-	    (comes_from_before(q, arrived) || nak_is_repeated(w->e, q)))
+	    (comes_from_before(q, &w->a->headers) || nak_is_repeated(w->e, q)))
 		return RRC_IDLE;
 	q->rrc.gap_psn = psn + 1;
-	q->rrc.beyond_psn = arrived;
+	q->rrc.beyond = 0;
+	comes_from_before(q, &w->a->headers);
 	q->rrc.nak_ns = engine_now(w->e);
 	return retry_nak(w, psn, retransmit_lost);
 }

@@ -40,7 +40,7 @@ enum rrc_state rrc_step_timer_retrans(struct rrc_work *w)
 /* Nothing was acknowledged for several round trips: more than the timers demand. */
 static bool probe_matters(const struct engine *e, const struct qp *q)
 {
-	uint64_t soon = qp_probe_ns(q, e->settings.timer_tick_ns);
+	uint64_t soon = qp_probe_ns(e, q);
 	uint64_t looked = qp_looked_ns(e, qp_quiet_ns(e, q), qp_quiet_missed(q));
 
 	return !q->rrc.retransmit.listed && looked >= soon;

@@ -311,7 +311,7 @@ static uint64_t probe_due(const struct engine *e, const struct qp *q, uint64_t n
 	uint64_t since = RTE_MAX(qp_quiet_since(q), q->tc.probed_ns);
 	uint64_t missed = RTE_MAX(qp_quiet_missed(q), q->tc.probed_missed_ns);
 	uint64_t now = RTE_MAX(now_ns, since), looked = qp_looked_ns(e, now - since, missed);
-	uint64_t soon = qp_probe_ns(q, e->settings.timer_tick_ns);
+	uint64_t soon = qp_probe_ns(e, q);
 
 	return now + soon - RTE_MIN(looked, soon);
 }
@@ -330,7 +330,7 @@ static uint64_t report_loss(struct engine *e, struct qp *q, uint64_t now)
 	if (probe <= now && expire(e, q, TIMER_LOSS, TIMER_PROBE)) {
 		q->tc.probed_ns = now;
 		q->tc.probed_missed_ns = engine_missed(e);
-		probe = now + 2 * qp_probe_ns(q, tick);
+		probe = now + 2 * qp_probe_ns(e, q);
 	}
 	return RTE_MIN(expires, probe);
 }

@@ -73,7 +73,7 @@ TEST(rrc_poll__repeated_nak)
 		q->rrc.srtt_ns = srtt_ns[i];
 		q->timeout = 20;
 		q->retry_cnt = q->rrc.retry_left = 7;
-		ns = i == 2 ? qp_probe_ns(q, fx->e->settings.timer_tick_ns) : 500000;
+		ns = i == 2 ? qp_probe_ns(fx->e, q) : 500000;
 		assert_true(ns >= 500000);
 		sends(2);
 		respond(0, P(2 * i), aeth_nak(AETH_NAK_SEQUENCE), 0);

@@ -241,14 +241,17 @@ TEST(probe__each_waits_twice_as_long)
 	struct qp *q = fx->qp[0];
 	unsigned psn = 0;
 
-	assert_true(qp_probe_ns(q, tick) == qp_timeout_ns(q)); /* no round trip is known */
+	fx->e->settings.first_probe_us = 0;
+	assert_true(qp_probe_ns(fx->e, q) == qp_timeout_ns(q)); /* no round trip is known */
+	fx->e->settings.first_probe_us = 500;
+	assert_true(qp_probe_ns(fx->e, q) == RTE_MIN(500 * US, qp_timeout_ns(q)));
 	q->timeout = 20;
 	round_trip(&psn, 100 * US);
-	first = qp_probe_ns(q, tick);
+	first = qp_probe_ns(fx->e, q);
 	assert_true(first == 400 * US + 2 * tick);
 	sends(1);
 	for (unsigned i = 0; i < 3; i++) {
-		assert_true(qp_probe_ns(q, tick) == first << i);
+		assert_true(qp_probe_ns(fx->e, q) == first << i);
 		fx->e->now_ns += 100000 * US;
 		probe(0);
 		rrc_poll(fx->e);
@@ -259,7 +262,7 @@ TEST(probe__each_waits_twice_as_long)
 	rrc_poll(fx->e);
 	assert_int_equal(q->rrc.probes, 0);
 	q->timeout = 1;
-	assert_true(qp_probe_ns(q, tick) == qp_timeout_ns(q));
+	assert_true(qp_probe_ns(fx->e, q) == qp_timeout_ns(q));
 }
 
 /* A peer that is slow to answer, and NAKs when it does: what probes draw uses up no retries. */
@@ -333,7 +336,7 @@ TEST(probe__not_too_soon)
 	round_trip(&psn, 100 * US);
 	sends(2);
 	fx_fill(CHANNEL_RRC_RPG, 0);
-	soon = qp_probe_ns(q, fx->e->settings.timer_tick_ns);
+	soon = qp_probe_ns(fx->e, q);
 	fx->e->now_ns = qp_quiet_since(q) + soon - 1;
 	probe(0);
 	rrc_poll(fx->e);
@@ -351,21 +354,21 @@ TEST(probe__not_too_soon)
 /* The doublings end, even if nothing ever arrives: the time does not overflow. */
 TEST(probe__for_ever)
 {
-	uint64_t tick = fx->e->settings.timer_tick_ns, ns;
+	uint64_t ns;
 	struct qp *q = fx->qp[0];
 	unsigned psn = 0;
 
 	q->timeout = 31;
 	round_trip(&psn, 1 * US);
 	sends(1);
-	ns = qp_probe_ns(q, tick);
+	ns = qp_probe_ns(fx->e, q);
 	for (unsigned i = 1; i < 300; i++) {
-		fx->e->now_ns = RTE_MAX(fx->e->now_ns, qp_quiet_since(q)) + qp_probe_ns(q, tick);
+		fx->e->now_ns = RTE_MAX(fx->e->now_ns, qp_quiet_since(q)) + qp_probe_ns(fx->e, q);
 		probe(0);
 		rrc_poll(fx->e);
 		assert_retransmission(WIRE_RC_SEND_ONLY, P(psn));
 		rrc_poll(fx->e);
-		assert_true(qp_probe_ns(q, tick) == ns << RTE_MIN(i, 16u));
+		assert_true(qp_probe_ns(fx->e, q) == ns << RTE_MIN(i, 16u));
 	}
 }
 

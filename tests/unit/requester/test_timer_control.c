@@ -535,7 +535,7 @@ TEST(loss_due__probes)
 
 	q->timeout = 14; /* 67 ms */
 	q->rrc.srtt_ns = 100 * US;
-	probe = qp_probe_ns(q, tick_ns());
+	probe = qp_probe_ns(fx->e, q);
 	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
 	q->rtc.busy_since_ns = start;
 	command(0, TIMER_LOSS, tick_ns());
@@ -564,7 +564,7 @@ TEST(loss_due__probe_on_time)
 
 	q->timeout = 14;
 	q->rrc.srtt_ns = 100 * US;
-	probe = qp_probe_ns(q, tick_ns());
+	probe = qp_probe_ns(fx->e, q);
 	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
 	q->rtc.busy_since_ns = fx->e->now_ns;
 	command(0, TIMER_LOSS, tick_ns());
@@ -583,7 +583,7 @@ TEST(loss_due__no_probe_for_time_that_was_missed)
 
 	q->timeout = 14;
 	q->rrc.srtt_ns = 100 * US;
-	probe = qp_probe_ns(q, tick_ns());
+	probe = qp_probe_ns(fx->e, q);
 	tc_poll(fx->e);
 	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
 	q->rtc.busy_since_ns = fx->e->now_ns;
@@ -670,7 +670,7 @@ TEST(loss_due__looks_for_a_round_trip)
 	q->rrc.srtt_ns = 20 * MS;
 	assert_int_equal(run(q->tc.deadline_ns[TIMER_LOSS] + 2 * tick_ns() - fx->e->now_ns, &ev),
 			 0);
-	assert_true(q->tc.deadline_ns[TIMER_LOSS] == start + qp_probe_ns(q, tick_ns()));
+	assert_true(q->tc.deadline_ns[TIMER_LOSS] == start + qp_probe_ns(fx->e, q));
 }
 
 /* A command or an entry of a destroyed queue pair has no effect. */

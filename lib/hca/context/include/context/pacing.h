@@ -16,7 +16,7 @@ enum {
 	PACING_SLOTS = 1024,
 	PACING_SLOT_NS = 1 << PACING_SLOT_SHIFT,
 	PACING_REACH_NS = PACING_SLOTS << PACING_SLOT_SHIFT,
-	PACING_BURST_PACKETS = 4, /* at most, */
+	PACING_BURST_PACKETS = 2, /* at most, */
 	PACING_BURST_NS = 100000, /* and no more than takes so long, but one packet at least */
 	PACING_SLACK_NS = 16384,  /* so much of what a late round has missed is made up for */
 	PACING_HEADER_BYTES = 82, /* of a packet on the wire, besides its payload: IPv4, no VLAN */

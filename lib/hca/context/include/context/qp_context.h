@@ -229,24 +229,25 @@ struct qp {
 		uint8_t peer_keeps;	/* the peer keeps what comes behind a gap */
 		uint8_t one_missing;	/* only the packet before retransmit_end is sent again */
 		uint8_t after_nak;	/* go-back-N because of the first NAK of a loss */
+		uint8_t recovering;	/* recover_psn not reached yet */
+		uint8_t probes;		/* since the last progress; atomic; TimerControl reads */
 		uint32_t retransmit_psn; /* go-back-N: next to retransmit */
 		uint32_t retransmit_end; /* of the last one_missing */
 		uint32_t retransmit_put; /* RRC_RPG's count of puts then */
 		struct mq_cursor cursor; /* its position */
 		uint32_t recover_psn;	 /* NPSN at the last loss */
-		uint8_t recovering;	 /* recover_psn not reached yet */
 		uint32_t ahead_psn;	 /* NPSN at the last repetition of one packet; atomic */
 		uint32_t mark_psn; /* NPSN at the start of the round trip being measured, which ends
 					when it is acknowledged */
 		uint32_t srtt_ns;  /* smoothed round trip; 0: not known; atomic; TimerControl
 				      reads */
+		uint32_t nak_psn;  /* the last sequence NAK acted upon, plus one; 0: none */
 		uint64_t mark_ns;  /* its start; 0: none is measured */
-		uint8_t probes;	   /* since the last progress; atomic; TimerControl reads */
+		uint64_t nak_ns;   /* and when */
+		uint64_t resend_ns;    /* limited by congestion control: when it may send again */
 		uint32_t read_packets; /* responses of the oldest READ that have arrived; atomic;
 					  RequesterTransControl reads */
 		uint32_t read_asked;   /* read_packets at the last re-request; 0: none */
-		uint32_t nak_psn;      /* the last sequence NAK acted upon, plus one; 0: none */
-		uint64_t nak_ns;       /* and when */
 		uint32_t gap_psn; /* a missing read response requested again, plus one; 0: none */
 		uint32_t beyond_psn;	     /* the newest response from beyond it */
 		uint64_t answered_ns;	     /* when the peer last acknowledged something; atomic */

@@ -65,7 +65,8 @@ struct engine_settings {
 	uint32_t nt_copy_bytes; /* messages at least this long are written with non-temporal stores;
 				   0: never */
 	uint32_t loss_recovery; /* enum loss_recovery */
-	uint32_t cc;		/* enum congestion_control */
+	uint32_t first_probe_us; /* of a QP that knows no round trip; 0: none */
+	uint32_t cc;		 /* enum congestion_control */
 	struct dcqcn_params dcqcn;
 	uint32_t min_time_between_cnps; /* to the same peer's QP, µs */
 	uint32_t cnp_dscp;
