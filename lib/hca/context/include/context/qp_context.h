@@ -249,7 +249,7 @@ struct qp {
 					  RequesterTransControl reads */
 		uint32_t read_asked;   /* read_packets at the last re-request; 0: none */
 		uint32_t gap_psn; /* a missing read response requested again, plus one; 0: none */
-		uint32_t beyond_psn;	     /* the newest response from beyond it */
+		uint32_t beyond;  /* bits: responses behind it that have come since, the first 32 */
 		uint64_t answered_ns;	     /* when the peer last acknowledged something; atomic */
 		uint64_t progress_ns;	     /* when an acknowledgement last advanced; atomic;
 						TimerControl reads */
