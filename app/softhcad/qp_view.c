@@ -55,6 +55,17 @@ static const char *service_name(unsigned service)
 	return service < RTE_DIM(names) ? names[service] : "?";
 }
 
+/* Of path migration: doc/transport.md#path-migration. */
+static const char *migration_name(struct qp_way way)
+{
+	static const char *const names[] = {
+#define STATE(id, text) #id,
+#include "context/path_migration.def"
+	};
+
+	return way.migration < RTE_DIM(names) ? names[way.migration] : "?";
+}
+
 /* The next QP in use from index `from` on, or NULL. pages: of the table. */
 static const struct qp *next_qp(const struct qp_table *t, struct residence *pages, uint32_t from)
 {

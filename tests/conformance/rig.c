@@ -7,7 +7,7 @@
 #include "wire/crc.h"
 
 static int forced_pad = -1;
-static bool bad_icrc;
+static bool bad_icrc, alternate;
 static uint8_t traffic_class;
 
 int rig_begin_test(void **state)
@@ -23,7 +23,7 @@ struct sim *rig_create(const struct sim_params *p)
 
 	alone.alone = true;
 	forced_pad = -1;
-	bad_icrc = false;
+	bad_icrc = alternate = false;
 	traffic_class = 0;
 	s = sim_create(&alone);
 	s->node[0].hca->engines[0].settings.first_probe_us = 0;
@@ -84,6 +84,11 @@ void rig_traffic_class(struct sim *s, uint8_t next)
 	traffic_class = next;
 }
 
+void rig_alternate(struct sim *s, bool now)
+{
+	alternate = now;
+}
+
 static void peer_path(struct sim *s, struct wire_path *path)
 {
 	*path = (struct wire_path){.sport = 0xc123,
@@ -94,6 +99,10 @@ static void peer_path(struct sim *s, struct wire_path *path)
 	memcpy(path->dst_mac, sim_macs[0], 6);
 	memcpy(path->src_ip, s->node[1].ip, 16);
 	memcpy(path->dst_ip, s->node[0].ip, 16);
+	if (alternate) {
+		sim_alternate_ip(s, 1, path->src_ip);
+		sim_alternate_ip(s, 0, path->dst_ip);
+	}
 }
 
 void rig_send(struct sim *s, struct wire_headers h, const void *payload, uint32_t bytes)
@@ -191,6 +200,8 @@ bool rig_recv(struct sim *s, struct rig_packet *out, uint64_t ns)
 	out->payload = frame + f.payload_offset;
 	out->bytes = f.payload_bytes;
 	out->sport = f.sport;
+	wire_address16(out->src_ip, f.src_ip, f.is_ipv6);
+	wire_address16(out->dst_ip, f.dst_ip, f.is_ipv6);
 	out->tos = f.tos;
 	out->ttl = f.ttl;
 	out->icrc_right = wire_icrc(frame + f.l3_offset, f.transport_end - f.l3_offset,

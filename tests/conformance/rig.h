@@ -27,6 +27,7 @@ struct rig_packet {
 	uint32_t bytes;
 	uint64_t at_ns; /* when it left */
 	uint16_t sport;
+	uint8_t src_ip[16], dst_ip[16];
 	uint8_t tos, ttl;
 	bool icrc_right;
 };
@@ -57,6 +58,9 @@ void rig_force_pad(struct sim *s, unsigned pad);
 
 /* For the next packet only: a wrong ICRC. */
 void rig_bad_icrc(struct sim *s);
+
+/* From now on, or no longer: along the alternate path. */
+void rig_alternate(struct sim *s, bool alternate);
 
 /* For the next packet only: this traffic class. */
 void rig_traffic_class(struct sim *s, uint8_t traffic_class);

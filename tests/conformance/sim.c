@@ -272,6 +272,12 @@ static uint32_t initial_psn(const struct sim_params *p, int node)
 	return id ? id->psn : p->psn;
 }
 
+void sim_alternate_ip(const struct sim *s, int node, uint8_t ip[16])
+{
+	memcpy(ip, s->node[node].ip, 16);
+	ip[14] ^= 0x40;
+}
+
 static struct ceu_modify attributes_of(struct sim *s, int node, unsigned i)
 {
 	const struct sim_params *p = &s->params;
@@ -292,12 +298,19 @@ static struct ceu_modify attributes_of(struct sim *s, int node, unsigned i)
 					.max_rd_atomic = p->max_rd_atomic,
 					.max_dest_rd_atomic = p->max_rd_atomic,
 					.traffic_class = p->traffic_class,
-					.hop_limit = 64}};
+					.hop_limit = 64,
+					.alternate = {.hop_limit = 63},
+					.alternate_timeout = p->alternate_timeout,
+					.alternate_port = 1,
+					.path_mig_state = p->mig_state}};
 
 	memcpy(m.path.dst_mac, sim_macs[other], 6);
 	memcpy(m.path.src_mac, sim_macs[node], 6);
 	memcpy(m.path.src_ip, n->ip, 16);
 	memcpy(m.attr.dgid, peer->ip, 16);
+	m.alternate = m.path;
+	sim_alternate_ip(s, node, m.alternate.src_ip);
+	sim_alternate_ip(s, other, m.attr.alternate.dgid);
 	return m;
 }
 

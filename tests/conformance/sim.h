@@ -109,8 +109,10 @@ struct sim_params {
 	uint8_t mtu;	 /* 1..5 */
 	uint8_t traffic_class;
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, max_rd_atomic;
-	uint32_t psn;  /* initial PSN of every QP */
-	uint32_t qkey; /* of every UD QP; 0: 0x11111111 */
+	uint8_t alternate_timeout; /* of the alternate path, between sim_alternate_ip() of both */
+	uint8_t mig_state;	   /* enum control_mig_state, for QP_ATTR_PATH_MIG_STATE */
+	uint32_t psn;		   /* initial PSN of every QP */
+	uint32_t qkey;		   /* of every UD QP; 0: 0x11111111 */
 	unsigned qps;
 	unsigned own; /* QPs from this one on are a second client's, of another user; 0: none */
 	uint64_t memory_bytes;
@@ -135,7 +137,8 @@ struct sim_params {
 };
 #define SIM_PARAMS_DEFAULT                                                                         \
 	{                                                                                          \
-		.service = SERVICE_RC, .mtu = 3, .timeout = 8, .retry_cnt = 7, .rnr_retry = 7,     \
+		.service = SERVICE_RC, .mtu = 3, .timeout = 8, .alternate_timeout = 8,             \
+		.mig_state = CONTROL_MIG_REARM, .retry_cnt = 7, .rnr_retry = 7,                    \
 		.min_rnr_timer = 1, .max_rd_atomic = 16, .psn = 0x100, .qps = 1,                   \
 		.memory_bytes = 4 << 20, .seed = 1, .access = 0xe,                                 \
 	}
@@ -179,6 +182,9 @@ void sim_reset(struct sim *s, const struct sim_params *p);
  * again.
  */
 void sim_modify(struct sim *s, int node, unsigned qp, enum qp_state to, uint32_t optional);
+
+/* A node's address on its alternate paths. */
+void sim_alternate_ip(const struct sim *s, int node, uint8_t ip[16]);
 
 /* Destroys a QP as it is and makes another one in its place, in RST, with another number. */
 void sim_renew(struct sim *s, int node, unsigned qp);

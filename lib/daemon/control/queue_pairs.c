@@ -199,6 +199,9 @@ int run_modify_qp(struct call *call)
 		rc = find_path(call->client, in->gid_index, in->dgid, &modify.path);
 	else if (op == CEU_RST2INIT) /* a port without addresses may get some later */
 		(void)find_path(call->client, 0, NULL, &modify.path);
+	if (!rc && in->mask & QP_ATTR_ALT_PATH)
+		rc = find_path(call->client, in->alternate.gid_index, in->alternate.dgid,
+			       &modify.alternate);
 	if (rc)
 		return rc;
 	/* Refused for its state means that it does not exist for the service, or that the QP failed

@@ -42,6 +42,18 @@ enum ceu_status ceu_status_of(int err);
 enum ceu_status ceu_qp_modify(struct ceu *ceu, uint16_t op, enum qp_state to, uint32_t qpn,
 			      const struct ceu_modify *in);
 
+/* qp_migration.c: enum control_mig_state of the QP. */
+uint32_t ceu_migration_state(const struct qp *q);
+/* May the QP be in that state of migration when it enters `to`? REARM: from MIGRATED, with an alternate path,
+ * into RTS. MIGRATED: from ARMED. Or it is so already. */
+bool ceu_migration_ok(const struct qp *q, enum qp_state to, const struct control_qp_attr *a);
+/* Nothing happens if the QP has migrated meanwhile. */
+void ceu_migration_set(struct ceu *ceu, struct qp *q, uint32_t to);
+/* The QP may have migrated: QUERY_QP's attributes of the path are the alternate one's then. */
+void ceu_migration_follow(struct ceu *ceu, const struct qp *q);
+/* The attributes of the alternate path become those of the path. */
+void ceu_alternate_as_path(struct control_qp_attr *a);
+
 /* Unmaps all chunks of a table, none of whose contexts is in use. */
 void ceu_icm_close(struct ceu *ceu, enum ceu_context kind);
 /* Where contexts of that kind lie; NULL: there are none. */

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include "base/ip.h"
 #include "ceu_priv.h"
+#include "context/path_migration.h"
 #include "wire/psn.h"
 
 static void wake_all(struct engine *e, struct qp *q)
@@ -136,6 +137,7 @@ enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *
 	q->rq_entries = in->rq_entries;
 	q->record = in->record;
 	q->rq_pd = in->pd;
+	q->third = &ceu->config.qps->third_paths[q->index];
 	__atomic_store_n(&q->payload_turn, q->epoch << 32, __ATOMIC_RELAXED);
 	if (in->srqn && !use_srq(q, ceu_srq_find(ceu, in->srqn)))
 		return CEU_BAD_PARAM;
@@ -212,8 +214,10 @@ enum ceu_status ceu_qp_query(struct ceu *ceu, uint32_t qpn, struct control_qp_at
 
 	if (!q)
 		return CEU_BAD_PARAM;
+	ceu_migration_follow(ceu, q);
 	*out = ceu->shadow[q->index];
 	out->qpn = qpn;
+	out->path_mig_state = (uint8_t)ceu_migration_state(q);
 	out->state = qp_state(q);
 	out->cur_state = out->state;
 	if (out->state != QP_RST && out->state != QP_INIT) {
@@ -223,12 +227,12 @@ enum ceu_status ceu_qp_query(struct ceu *ceu, uint32_t qpn, struct control_qp_at
 	return CEU_OK;
 }
 
-static bool av_ok(const struct ceu_modify *in)
+static bool av_ok(const uint8_t dgid[16], const struct ceu_path *path)
 {
 	static const uint8_t none[16];
 
-	return memcmp(in->attr.dgid, none, 16) != 0 &&
-	       ip_is_v4_mapped(in->attr.dgid) == ip_is_v4_mapped(in->path.src_ip);
+	return memcmp(dgid, none, 16) != 0 &&
+	       ip_is_v4_mapped(dgid) == ip_is_v4_mapped(path->src_ip);
 }
 
 static bool in_range(uint32_t value, uint32_t least, uint32_t most)
@@ -250,8 +254,9 @@ static bool rights_ok(uint32_t access)
 static bool attributes_ok(const struct ceu *ceu, const struct ceu_modify *in)
 {
 	const struct control_qp_attr *a = &in->attr;
-	bool ok = !(a->mask & QP_ATTR_AV) || av_ok(in);
+	bool ok = !(a->mask & QP_ATTR_AV) || av_ok(a->dgid, &in->path);
 
+	ok = ok && (!(a->mask & QP_ATTR_ALT_PATH) || av_ok(a->alternate.dgid, &in->alternate));
 	ok = ok && (!(a->mask & QP_ATTR_ACCESS) || rights_ok(a->access));
 #define ATTRIBUTE(BIT, field, least, most, applied, in_sqd)                                        \
 	ok = ok && (!(a->mask & QP_ATTR_##BIT) || in_range(a->field, least, most));
@@ -270,11 +275,12 @@ static uint8_t ecn_class(const struct ceu *ceu, const struct qp *q, uint8_t traf
 }
 
 /* The headers, Ethernet to UDP, of this QP's packets. A UD QP has no destination: each request has
- * its own. The new path replaces the other one, which no module reads any more when this
- * returns. */
-static void set_path(struct ceu *ceu, struct qp *q, const struct ceu_modify *in, bool connected)
+ * its own. Returns the path's number: one that no module reads any more. */
+static unsigned make_path(struct ceu *ceu, struct qp *q, const struct ceu_modify *in,
+			  bool connected)
 {
-	struct qp_path *to = &q->path[!q->path_now];
+	unsigned unused = qp_path_unused(q);
+	struct qp_path *to = unused < RTE_DIM(q->path) ? &q->path[unused] : q->third;
 	struct wire_path path = {
 		.has_vlan = in->path.has_vlan,
 		.vlan_tci = in->path.vlan_tci,
@@ -282,6 +288,8 @@ static void set_path(struct ceu *ceu, struct qp *q, const struct ceu_modify *in,
 		.ttl = WIRE_TTL_DEFAULT,
 	};
 
+	if (qp_state(q) > QP_INIT)
+		ceu_quiesce(ceu);
 	memcpy(path.src_mac, in->path.src_mac, 6);
 	memcpy(path.src_ip, in->path.src_ip, 16);
 	if (connected) {
@@ -298,9 +306,16 @@ static void set_path(struct ceu *ceu, struct qp *q, const struct ceu_modify *in,
 		path.sport = wire_udp_source_port_ud(q->qpn);
 	}
 	wire_template_build(&to->template, &path);
-	__atomic_store_n(&q->path_now, !q->path_now, __ATOMIC_SEQ_CST);
-	if (qp_state(q) == QP_SQD)
-		ceu_quiesce(ceu);
+	return unused;
+}
+
+static void set_alternate(struct ceu *ceu, struct qp *q, const struct ceu_modify *in)
+{
+	struct ceu_modify as_path = *in;
+
+	ceu_alternate_as_path(&as_path.attr);
+	as_path.path = in->alternate;
+	qp_load_alternate(q, make_path(ceu, q, &as_path, true));
 }
 
 static void set_mtu(struct qp *q, uint8_t code)
@@ -317,6 +332,7 @@ static void apply(struct ceu *ceu, struct qp *q, const struct ceu_modify *in)
 #define CONTEXT(field) q->field = (__typeof__(q->field))a->field
 #define MTU(field)     set_mtu(q, a->field)
 #define PATH(field)    /* below, all at once */
+#define MIGRATION(field)
 #define ENTERED(field) /* by prepare() */
 #define NOWHERE(field)
 #define ATTRIBUTE(BIT, field, least, most, applied, in_sqd)                                        \
@@ -325,7 +341,11 @@ static void apply(struct ceu *ceu, struct qp *q, const struct ceu_modify *in)
 	}
 #include "qp_attributes.def"
 	if (a->mask & QP_ATTR_AV)
-		set_path(ceu, q, in, true);
+		qp_change_path(q, make_path(ceu, q, in, true));
+	if (a->mask & QP_ATTR_ALT_PATH)
+		set_alternate(ceu, q, in);
+	if (a->mask & QP_ATTR_PATH_MIG_STATE)
+		ceu_migration_set(ceu, q, a->path_mig_state);
 }
 
 /* Remembers them for QUERY_QP. */
@@ -337,6 +357,8 @@ static void remember(struct control_qp_attr *s, const struct control_qp_attr *a)
 #include "qp_attributes.def"
 	if (a->mask & QP_ATTR_AV)
 		memcpy(s->dgid, a->dgid, 16);
+	if (a->mask & QP_ATTR_ALT_PATH)
+		memcpy(s->alternate.dgid, a->alternate.dgid, 16);
 	s->mask |= a->mask & ~(uint32_t)(QP_ATTR_STATE | QP_ATTR_CUR_STATE);
 }
 
@@ -348,7 +370,7 @@ static void prepare(struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_s
 		q->pkey = 0xffff;
 		if (q->service == SERVICE_UD) {
 			set_mtu(q, ceu->config.mtu_code_max);
-			set_path(ceu, q, in, false);
+			qp_change_path(q, make_path(ceu, q, in, false));
 		}
 	} else if (from == QP_INIT && to == QP_RTR) {
 		q->rq_psn = in->attr.mask & QP_ATTR_RQ_PSN ? in->attr.rq_psn : 0;
@@ -359,6 +381,7 @@ static void prepare(struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_s
 		q->rtc.next_psn = q->sq_psn;
 		q->rrc.unacked_psn = q->sq_psn;
 		q->rrc.retry_left = q->retry_cnt;
+		q->rrc.path = qp_way(q).path;
 		q->rrc.rnr_left = q->rnr_retry;
 	} else if (from == QP_RTS && to == QP_SQD) {
 		q->sqd_notify = (in->attr.mask & QP_ATTR_EN_SQD_ASYNC_NOTIFY) != 0;
@@ -399,6 +422,7 @@ static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 	q->epoch = ++ceu->lives; /* as is whatever waits before modules that are slow or paused */
 	q->leaving = 0;
 	memset(q->path, 0, sizeof(q->path)); /* HeaderParser takes nothing from the former peer */
+	q->way = (struct qp_way){0};
 	__atomic_store_n(&q->qpn, qpn, __ATOMIC_RELEASE);
 	return CEU_OK;
 }
@@ -472,7 +496,8 @@ enum ceu_status ceu_qp_modify(struct ceu *ceu, uint16_t op, enum qp_state to, ui
 	row = ceu_transition_find(from, to, (enum qp_service)q->service);
 	if (!row || row->op != op)
 		return CEU_BAD_SYS_STATE;
-	if (!mask_ok(row, &in->attr) || !attributes_ok(ceu, in))
+	if (!mask_ok(row, &in->attr) || !attributes_ok(ceu, in) ||
+	    !ceu_migration_ok(q, to, &in->attr))
 		return CEU_BAD_PARAM;
 	if (must_be_drained(from, &in->attr) && !is_drained(q))
 		return CEU_BAD_SYS_STATE;
@@ -482,6 +507,7 @@ enum ceu_status ceu_qp_modify(struct ceu *ceu, uint16_t op, enum qp_state to, ui
 		qp_set_error(&ceu->config.engines[q->engine], q);
 		return CEU_OK;
 	}
+	ceu_migration_follow(ceu, q);
 	apply(ceu, q, in);
 	prepare(ceu, q, from, to, in);
 	remember(&ceu->shadow[q->index], &in->attr);

@@ -20,6 +20,7 @@ static const struct {
 	[EQE_COMM_EST] = {1, EVENT_OF_QP},	   [EQE_SQ_DRAINED] = {2, EVENT_OF_QP},
 	[EQE_WQ_CATAS_ERROR] = {4, EVENT_OF_QP},   [EQE_WQ_INVAL_REQ_ERROR] = {8, EVENT_OF_QP},
 	[EQE_WQ_ACCESS_ERROR] = {16, EVENT_OF_QP}, [EQE_LAST_WQE] = {32, EVENT_OF_QP},
+	[EQE_PATH_MIG] = {64, EVENT_OF_QP},	   [EQE_PATH_MIG_ERR] = {128, EVENT_OF_QP},
 	[EQE_SRQ_ERROR] = {1, EVENT_OF_SRQ},	   [EQE_SRQ_LIMIT] = {2, EVENT_OF_SRQ},
 	[EQE_CQ_ERROR] = {1, EVENT_OF_CQ},
 };
@@ -27,7 +28,7 @@ static const struct {
 /* The reverse: the event of each bit of a word, lowest first. */
 static const uint8_t type_of[EVENT_OBJECTS][8] = {
 	[EVENT_OF_QP] = {EQE_COMM_EST, EQE_SQ_DRAINED, EQE_WQ_CATAS_ERROR, EQE_WQ_INVAL_REQ_ERROR,
-			 EQE_WQ_ACCESS_ERROR, EQE_LAST_WQE},
+			 EQE_WQ_ACCESS_ERROR, EQE_LAST_WQE, EQE_PATH_MIG, EQE_PATH_MIG_ERR},
 	[EVENT_OF_SRQ] = {EQE_SRQ_ERROR, EQE_SRQ_LIMIT},
 	[EVENT_OF_CQ] = {EQE_CQ_ERROR},
 };

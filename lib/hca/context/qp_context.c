@@ -33,7 +33,8 @@ int qp_table_create(struct qp_table *t, uint32_t count)
 	*t = (struct qp_table){.count = count, .mask = count - 1};
 	t->results = reserve(results_bytes(t));
 	t->answers = reserve(answers_bytes(t));
-	if (!t->results || !t->answers) {
+	t->third_paths = reserve(count * sizeof(*t->third_paths));
+	if (!t->results || !t->answers || !t->third_paths) {
 		qp_table_destroy(t);
 		return -ENOMEM;
 	}
@@ -49,6 +50,8 @@ void qp_table_destroy(struct qp_table *t)
 		munmap(t->results, results_bytes(t));
 	if (t->answers)
 		munmap(t->answers, answers_bytes(t));
+	if (t->third_paths)
+		munmap(t->third_paths, t->count * sizeof(*t->third_paths));
 	*t = (struct qp_table){0};
 }
 

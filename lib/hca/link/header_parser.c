@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <rte_malloc.h>
 #include "base/peer_list.h"
-#include "context/qp_context.h"
+#include "context/path_migration.h"
 #include "header_parser.h"
 #include "hp.h"
 #include "link/link.h"
@@ -24,6 +24,8 @@
 #include "virt-to-phys/orphans.h"
 
 #define OPCODE_SERVICE_MASK 0xe0u /* 0: RC */
+
+enum { IPV4_SOURCE = 12, IPV6_SOURCE = 8 }; /* where the header has it */
 
 /* Why lib/common/wire could not parse it. */
 static const enum counter parse_counters[WIRE_ERR_COUNT] = {
@@ -45,14 +47,19 @@ static bool icrc_later(const struct rte_mbuf *m, const struct wire_frame *f)
 	return f->payload_bytes > ICRC_HERE_BYTES && !(m->ol_flags & ICRC_OMITTED);
 }
 
-static bool icrc_wrong(const struct rte_mbuf *m, const struct wire_frame *f)
+static bool icrc_right(const struct rte_mbuf *m, const struct wire_frame *f)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
 
+	return wire_icrc(frame + f->l3_offset, f->transport_end - f->l3_offset, f->is_ipv6) ==
+	       wire_icrc_load(frame + f->transport_end);
+}
+
+static bool icrc_wrong(const struct rte_mbuf *m, const struct wire_frame *f)
+{
 	if (f->payload_bytes > ICRC_HERE_BYTES || m->ol_flags & ICRC_OMITTED)
 		return false;
-	return wire_icrc(frame + f->l3_offset, f->transport_end - f->l3_offset, f->is_ipv6) !=
-	       wire_icrc_load(frame + f->transport_end);
+	return !icrc_right(m, f);
 }
 
 /* Who may send datagrams is configured: they come from anywhere. */
@@ -70,10 +77,9 @@ static bool sender_admitted(const struct engine *e, const struct wire_frame *f)
 	return peer_is_admitted(listed, ip);
 }
 
-static bool from_peer(const struct qp *q, const struct wire_frame *f)
+/* Does it come from the far end of that path? */
+static bool comes_along(const struct qp_path *p, const struct wire_frame *f)
 {
-	const struct qp_path *p = qp_path(q);
-
 	if (f->is_ipv6 != p->template.is_ipv6)
 		return false;
 	if (f->is_ipv6)
@@ -87,8 +93,59 @@ static __rte_noinline enum counter judge_stranger(const struct qp *q)
 	return qp_receives(qp_state(q)) ? COUNTER_drop_rx_address : COUNTER_drop_qp_state;
 }
 
+/* Both ends of the alternate path are the packet's. */
+static bool comes_along_alternate(const struct qp *q, struct qp_way way, const struct wire_frame *f)
+{
+	const struct qp_path *p = qp_path_at(q, way.alternate);
+	const struct wire_template *t = &p->template;
+	const uint8_t *own = t->bytes + t->l3_offset + (t->is_ipv6 ? IPV6_SOURCE : IPV4_SOURCE);
+
+	return comes_along(p, f) && memcmp(f->dst_ip, own, f->ip_bytes) == 0;
+}
+
+/*
+ * A queue pair that may migrate, or waits until its peer may. With MigReq 1 the peer of an armed one has
+ * gone to the alternate path, and so do we. Before anything changes the ICRC is checked, however long
+ * the packet is.
+ */
+static __rte_noinline enum counter judge_migration(struct engine *e, struct qp *q,
+						   const struct rte_mbuf *m,
+						   const struct wire_frame *f)
+{
+	struct qp_way way = qp_way(q);
+	bool asks = way.migration == MIGRATION_ARMED && f->h.migreq;
+	bool ready = way.migration == MIGRATION_REARM && !f->h.migreq;
+
+	if ((asks || ready) && icrc_later(m, f) && !icrc_right(m, f))
+		return COUNTER_drop_rx_icrc;
+	if (asks && qp_receives(qp_state(q))) {
+		if (!comes_along_alternate(q, way, f)) {
+			qp_refuse_migration(e, hp_counters(e), q);
+			return COUNTER_drop_rx_migration;
+		}
+		qp_migrate(e, hp_counters(e), q);
+	}
+	if (unlikely(!comes_along(qp_path(q), f)))
+		return judge_stranger(q);
+	if (ready)
+		qp_arm(q);
+	return COUNTER_COUNT;
+}
+
+/* From the address of a connection's peer? */
+static enum counter judge_peer(struct engine *e, struct qp *q, const struct rte_mbuf *m,
+			       const struct wire_frame *f)
+{
+	struct qp_way way = qp_way(q);
+
+	if (unlikely(way.migration >= MIGRATION_REARM))
+		return judge_migration(e, q, m, f);
+	return likely(comes_along(qp_path_at(q, way.path), f)) ? COUNTER_COUNT : judge_stranger(q);
+}
+
 /* The checks against the queue pair. COUNTER_COUNT: it passes. */
-static enum counter judge(const struct engine *e, const struct qp *q, const struct wire_frame *f)
+static enum counter judge(struct engine *e, struct qp *q, const struct rte_mbuf *m,
+			  const struct wire_frame *f)
 {
 	const struct wire_opcode *o = &wire_opcodes[f->h.opcode];
 
@@ -98,12 +155,13 @@ static enum counter judge(const struct engine *e, const struct qp *q, const stru
 		return COUNTER_drop_rx_pkey;
 	if (q->service == SERVICE_UD)
 		return likely(sender_admitted(e, f)) ? COUNTER_COUNT : COUNTER_drop_rx_peer;
-	return likely(from_peer(q, f)) ? COUNTER_COUNT : judge_stranger(q);
+	return judge_peer(e, q, m, f);
 }
 
-static bool admitted(struct engine *e, struct qp *q, const struct wire_frame *f)
+static bool admitted(struct engine *e, struct qp *q, const struct rte_mbuf *m,
+		     const struct wire_frame *f)
 {
-	enum counter drop = judge(e, q, f);
+	enum counter drop = judge(e, q, m, f);
 
 	if (likely(drop == COUNTER_COUNT))
 		return true;
@@ -135,7 +193,8 @@ static bool cnp_matters(const struct engine *e, const struct qp *q, const struct
 {
 	return engine_setting(e, cc) == CC_DCQCN && f->h.becn &&
 	       f->payload_bytes == WIRE_CNP_RESERVED_BYTES && q->service != SERVICE_UD &&
-	       qp_receives(qp_state(q)) && pkey_matches(f->h.pkey, q->pkey) && from_peer(q, f);
+	       qp_receives(qp_state(q)) && pkey_matches(f->h.pkey, q->pkey) &&
+	       comes_along(qp_path(q), f);
 }
 
 /* A congestion notification packet: those who send on behalf of the queue pair slow down. */
@@ -199,7 +258,7 @@ static struct qp *hp_parse(struct engine *e, struct rte_mbuf *m)
 		take_numberless(e, m, &f);
 		return NULL;
 	}
-	if (!admitted(e, q, &f))
+	if (!admitted(e, q, m, &f))
 		return NULL;
 	hp_describe(m, &f);
 	return q;

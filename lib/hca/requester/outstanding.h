@@ -55,7 +55,9 @@ static inline uint32_t qp_in_window(const struct qp *q)
 /* Ttr of a QP in ns, 0: no timer (C9-140). */
 static inline uint64_t qp_timeout_ns(const struct qp *q)
 {
-	return q->timeout ? 4096ull << q->timeout : 0;
+	uint8_t timeout = __atomic_load_n(&q->timeout, __ATOMIC_RELAXED);
+
+	return timeout ? 4096ull << timeout : 0;
 }
 
 /*

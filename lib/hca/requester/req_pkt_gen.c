@@ -72,7 +72,8 @@ static bool build(struct engine *e, const struct qp *q, struct rte_mbuf *m)
 {
 	struct rpg *g = e->rpg;
 	struct packet *p = packet_of(m);
-	const struct wire_template *t = &qp_path(q)->template;
+	struct qp_way way = qp_way(q);
+	const struct wire_template *t = &qp_path_at(q, way.path)->template;
 	struct wire_template datagram;
 	uint8_t *payload = (uint8_t *)m->buf_addr + HEADROOM_BYTES, *l2;
 	uint32_t bytes = p->payload_bytes, pad = -bytes & 3, transport;
@@ -83,6 +84,7 @@ static bool build(struct engine *e, const struct qp *q, struct rte_mbuf *m)
 	}
 	transport = wire_opcodes[p->headers.opcode].header_bytes;
 	p->headers.pad = pad;
+	p->headers.migreq = qp_migreq(way);
 	l2 = payload - transport - t->encap_bytes;
 	wire_stamp(l2, t, transport + bytes + pad + WIRE_ICRC_BYTES, ++g->ip_id);
 	wire_write_transport(payload - transport, &p->headers);

@@ -435,7 +435,7 @@ static bool arm_timer(struct engine *e, struct qp *q)
 
 	if (likely(__atomic_load_n(&q->tc.armed[TIMER_LOSS], __ATOMIC_RELAXED)))
 		return true;
-	first = q->timeout ? RTE_MIN(first, qp_timeout_ns(q)) : GIVE_WAY_NS;
+	first = qp_timeout_ns(q) ? RTE_MIN(first, qp_timeout_ns(q)) : GIVE_WAY_NS;
 	return timer_set(e, CHANNEL_RTC_TC, q, TIMER_LOSS, first);
 }
 

@@ -314,9 +314,37 @@ static uint32_t cursor_at(const struct mq_list *l, uint32_t *index, uint32_t *pl
 	return *index;
 }
 
-/* Takes another reference to a kept packet. */
-static struct rte_mbuf *packet_again(const struct sw_element *sw)
+/* A kept packet whose headers are of another path, or of another state of its migration: a copy takes
+ * its place, and gets new ones. The frame itself may still be on its way. NULL: no buffer. */
+static __rte_noinline struct rte_mbuf *packet_anew(struct engine *e, struct sw_element *sw,
+						   uint8_t turn)
 {
+	struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
+	struct packet *p;
+
+	if (!m) {
+		count(rrc_counters(e), COUNTER_packet_empty);
+		return NULL;
+	}
+	p = packet_of(m);
+	*p = *packet_of(sw->m);
+	p->flags &= (uint8_t)~PACKET_BUILT;
+	p->turn = turn;
+	memcpy((uint8_t *)m->buf_addr + HEADROOM_BYTES, (uint8_t *)sw->m->buf_addr + HEADROOM_BYTES,
+	       p->payload_bytes);
+	rte_mbuf_refcnt_set(m, 2); /* one for the wire, one for MultiQueue */
+	rte_pktmbuf_free(sw->m);
+	sw->m = m;
+	return m;
+}
+
+/* Takes another reference to a kept packet. NULL: no buffer. */
+static struct rte_mbuf *packet_again(struct engine *e, const struct qp *q, struct sw_element *sw)
+{
+	uint8_t turn = qp_way(q).turn;
+
+	if (unlikely(packet_of(sw->m)->turn != turn))
+		return packet_anew(e, sw, turn);
 	rte_mbuf_refcnt_update(sw->m, 1);
 	return sw->m;
 }
@@ -366,7 +394,7 @@ static struct rte_mbuf *walk_next(struct engine *e, struct qp *q)
 			cursor_next(c, sw, rd, read);
 			continue;
 		}
-		m = read ? read_request(e, q, rd) : packet_again(sw);
+		m = read ? read_request(e, q, rd) : packet_again(e, q, sw);
 		if (m)
 			q->rrc.retransmit_psn = psn_add(last, 1);
 		return m;

@@ -4,6 +4,7 @@
  * (doc/modules.md#requesterrecvcontrol), and what counts as a try: an ACK releases, a sequence NAK
  * sends again, an RNR NAK waits, any other NAK ends the queue pair. Stage requester_recv.
  */
+#include "context/path_migration.h"
 #include "outstanding.h"
 #include "retransmission.h"
 #include "rrc_acks.h"
@@ -15,15 +16,38 @@
 
 typedef void resend(struct engine *e, struct qp *q, uint32_t psn);
 
+/* On another path there are as many again, whoever was the first to go there. */
+static bool is_on_another_path(struct qp *q)
+{
+	uint8_t path = qp_way(q).path;
+
+	if (likely(path == q->rrc.path))
+		return false;
+	q->rrc.path = path;
+	q->rrc.retry_left = q->retry_cnt;
+	return true;
+}
+
+static bool take_try(struct rrc_work *w)
+{
+	struct qp *q = w->q;
+
+	if (unlikely(is_on_another_path(q)))
+		return true;
+	if (q->rrc.retry_left == 0)
+		return qp_migrate(w->e, w->c, q) && is_on_another_path(q);
+	q->rrc.retry_left--;
+	return true;
+}
+
 static enum rrc_state retry(struct rrc_work *w, uint32_t psn, resend *again)
 {
 	struct qp *q = w->q;
 
-	if (q->rrc.retry_left == 0) {
+	if (!take_try(w)) {
 		count(w->c, COUNTER_retry_exceeded);
 		return rrc_fail(w, OUTCOME_RETRY_EXC);
 	}
-	q->rrc.retry_left--;
 	qp_progress(w->e, q);
 	again(w->e, q, psn);
 	return RRC_IDLE;

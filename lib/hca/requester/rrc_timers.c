@@ -111,7 +111,7 @@ static void take_expiry(struct engine *e, struct qp *q, const struct timer_event
 
 static bool is_lossy(const struct engine *e, const struct qp *q)
 {
-	return q->rrc.window && q->rrc.peer_keeps && q->rrc.srtt_ns && q->timeout &&
+	return q->rrc.window && q->rrc.peer_keeps && q->rrc.srtt_ns && qp_timeout_ns(q) &&
 	       engine_setting(e, loss_recovery) == LOSS_RECOVERY_KEEP;
 }
 

@@ -66,6 +66,7 @@ static __rte_always_inline void fill_packet(struct visit *v, struct rte_mbuf *m,
 	p->payload_bytes = bytes;
 	p->payload_crc = crc ? *crc : 0;
 	p->flags = crc ? PACKET_CRC : 0;
+	p->turn = qp_way(v->q).turn;
 	p->wqe_offset = r->wqe_offset;
 	h->opcode = segment_opcode(r, first, last);
 	h->ackreq = 0;

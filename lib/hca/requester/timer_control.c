@@ -354,9 +354,9 @@ static uint64_t look_at_loss(struct engine *e, struct qp *q, uint64_t now)
 
 	if (unlikely(gives_way(e, q, now)))
 		expire(e, q, TIMER_LOSS, TIMER_GIVE_WAY);
-	else if (q->timeout)
+	else if (qp_timeout_ns(q))
 		next = RTE_MIN(next, report_loss(e, q, now));
-	return q->timeout ? RTE_MIN(next, next_look(e, q)) : next;
+	return qp_timeout_ns(q) ? RTE_MIN(next, next_look(e, q)) : next;
 }
 
 /*

@@ -116,10 +116,13 @@ static inline void seal_along(struct engine *e, struct resp_pkt_gen *p, const st
 
 /* The same, along the QP's path. */
 static inline void seal(struct engine *e, struct resp_pkt_gen *p, const struct qp *qp,
-			const struct wire_headers *h, uint32_t payload_bytes, const uint32_t *crc,
+			struct wire_headers *h, uint32_t payload_bytes, const uint32_t *crc,
 			bool ref)
 {
-	seal_along(e, p, qp, &qp_path(qp)->template, h, payload_bytes, crc, ref);
+	struct qp_way way = qp_way(qp);
+
+	h->migreq = qp_migreq(way);
+	seal_along(e, p, qp, &qp_path_at(qp, way.path)->template, h, payload_bytes, crc, ref);
 }
 
 static inline struct wire_headers response_headers(const struct qp *qp, uint8_t opcode,

@@ -192,6 +192,8 @@ static struct softhca_srq *srq_lookup(struct softhca_context *ctx, uint32_t numb
 static const struct {
 	uint8_t known, type, of_qp, fails;
 } types[32] = {
+	[EQE_PATH_MIG] = {1, SOFTHCA_EVENT_PATH_MIG, 1, 0},
+	[EQE_PATH_MIG_ERR] = {1, SOFTHCA_EVENT_PATH_MIG_ERR, 1, 0},
 	[EQE_COMM_EST] = {1, SOFTHCA_EVENT_COMM_EST, 1, 0},
 	[EQE_SQ_DRAINED] = {1, SOFTHCA_EVENT_SQ_DRAINED, 1, 0},
 	[EQE_CQ_ERROR] = {1, SOFTHCA_EVENT_CQ_ERR, 0, 0},

@@ -332,11 +332,20 @@ int softhca_modify_qp(struct softhca_qp *qp, const struct softhca_qp_attr *attr,
 		.pkey_index = attr->pkey_index,
 		.port = attr->port,
 		.flow_label = attr->av.flow_label,
+		.alternate = {.gid_index = attr->alternate.gid_index,
+			      .traffic_class = attr->alternate.traffic_class,
+			      .hop_limit = attr->alternate.hop_limit,
+			      .flow_label = attr->alternate.flow_label},
+		.alternate_timeout = attr->alternate_timeout,
+		.alternate_pkey_index = attr->alternate_pkey_index,
+		.alternate_port = attr->alternate_port,
+		.path_mig_state = attr->path_mig_state,
 	};
 	uint8_t before = __atomic_load_n(&qp->state, __ATOMIC_ACQUIRE);
 	int rc;
 
 	memcpy(in.dgid, attr->av.dgid, sizeof(in.dgid));
+	memcpy(in.alternate.dgid, attr->alternate.dgid, sizeof(in.alternate.dgid));
 	rc = ask_to_modify(qp, &in);
 	if (rc)
 		return rc;
@@ -376,8 +385,17 @@ int softhca_query_qp(struct softhca_qp *qp, struct softhca_qp_attr *attr)
 		.max_dest_rd_atomic = r.max_dest_rd_atomic,
 		.pkey_index = r.pkey_index,
 		.port = r.port,
+		.alternate = {.gid_index = r.alternate.gid_index,
+			      .traffic_class = r.alternate.traffic_class,
+			      .hop_limit = r.alternate.hop_limit,
+			      .flow_label = r.alternate.flow_label},
+		.alternate_timeout = r.alternate_timeout,
+		.alternate_pkey_index = r.alternate_pkey_index,
+		.alternate_port = r.alternate_port,
+		.path_mig_state = r.path_mig_state,
 	};
 	memcpy(attr->av.dgid, r.dgid, sizeof(attr->av.dgid));
+	memcpy(attr->alternate.dgid, r.alternate.dgid, sizeof(attr->alternate.dgid));
 	if (r.state == SOFTHCA_QPS_ERR)
 		qp_failed(qp, SOFTHCA_QPS_ERR);
 	return 0;

@@ -44,6 +44,8 @@ const char *softhca_event_type_str(uint32_t type)
 		[SOFTHCA_EVENT_QP_ACCESS_ERR] = "access violation by the peer",
 		[SOFTHCA_EVENT_COMM_EST] = "communication established",
 		[SOFTHCA_EVENT_SQ_DRAINED] = "send queue drained",
+		[SOFTHCA_EVENT_PATH_MIG] = "path migrated",
+		[SOFTHCA_EVENT_PATH_MIG_ERR] = "path migration request error",
 		[SOFTHCA_EVENT_DEVICE_FATAL] = "the HCA or the daemon has gone",
 		[SOFTHCA_EVENT_PORT_ACTIVE] = "port up",
 		[SOFTHCA_EVENT_PORT_ERR] = "port down",

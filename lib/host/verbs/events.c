@@ -94,6 +94,8 @@ static enum subject subject_of(enum ibv_event_type type)
 	case IBV_EVENT_QP_ACCESS_ERR:
 	case IBV_EVENT_COMM_EST:
 	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
 		return OF_QP;
 	case IBV_EVENT_SRQ_ERR:

@@ -199,11 +199,17 @@ enum {
 		     IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 		     IBV_QP_RNR_RETRY | IBV_QP_RQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC |
 		     IBV_QP_MIN_RNR_TIMER | IBV_QP_SQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-		     IBV_QP_DEST_QPN,
+		     IBV_QP_DEST_QPN | IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE,
 	ACCESS_KNOWN = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 		       IBV_ACCESS_REMOTE_ATOMIC | LATER_ACCESS_FLUSH_GLOBAL |
 		       LATER_ACCESS_FLUSH_PERSISTENT,
 };
+
+/* RoCE addresses are always global. */
+static bool is_address(const struct ibv_ah_attr *ah)
+{
+	return ah->is_global && ah->port_num == VERBS_PORT;
+}
 
 /* Checks values for which libsofthca has no field and so cannot refuse. */
 static int check_attributes(const struct ibv_qp_attr *attr, int mask)
@@ -214,16 +220,42 @@ static int check_attributes(const struct ibv_qp_attr *attr, int mask)
 		return EINVAL;
 	if (mask & IBV_QP_PKEY_INDEX && attr->pkey_index > UINT8_MAX)
 		return EINVAL;
-	/* RoCE addresses are always global. */
-	if (mask & IBV_QP_AV && (!attr->ah_attr.is_global || attr->ah_attr.port_num != VERBS_PORT))
+	if (mask & IBV_QP_AV && !is_address(&attr->ah_attr))
+		return EINVAL;
+	if (mask & IBV_QP_ALT_PATH &&
+	    (!is_address(&attr->alt_ah_attr) || attr->alt_pkey_index > UINT8_MAX))
+		return EINVAL;
+	if (mask & IBV_QP_PATH_MIG_STATE && (unsigned int)attr->path_mig_state > UINT8_MAX)
 		return EINVAL;
 	return 0;
 }
 
+static struct softhca_ah_attr address_to(const struct ibv_global_route *grh)
+{
+	struct softhca_ah_attr to = {.gid_index = grh->sgid_index,
+				     .traffic_class = grh->traffic_class,
+				     .hop_limit = grh->hop_limit,
+				     .flow_label = grh->flow_label & 0xfffff};
+
+	memcpy(to.dgid, grh->dgid.raw, sizeof(to.dgid));
+	return to;
+}
+
+static struct ibv_ah_attr address_from(const struct softhca_ah_attr *from, uint8_t port)
+{
+	struct ibv_ah_attr to = {.is_global = 1,
+				 .port_num = port,
+				 .grh = {.sgid_index = from->gid_index,
+					 .traffic_class = from->traffic_class,
+					 .hop_limit = from->hop_limit,
+					 .flow_label = from->flow_label}};
+
+	memcpy(to.grh.dgid.raw, from->dgid, sizeof(from->dgid));
+	return to;
+}
+
 static void attributes_to(const struct ibv_qp_attr *from, struct softhca_qp_attr *to)
 {
-	const struct ibv_global_route *grh = &from->ah_attr.grh;
-
 	*to = (struct softhca_qp_attr){
 		.state = state_to(from->qp_state),
 		.cur_state = state_to(from->cur_qp_state),
@@ -232,10 +264,7 @@ static void attributes_to(const struct ibv_qp_attr *from, struct softhca_qp_attr
 		.dest_qpn = from->dest_qp_num,
 		.rq_psn = from->rq_psn & 0xffffff,
 		.sq_psn = from->sq_psn & 0xffffff,
-		.av = {.gid_index = grh->sgid_index,
-		       .traffic_class = grh->traffic_class,
-		       .hop_limit = grh->hop_limit,
-		       .flow_label = grh->flow_label & 0xfffff},
+		.av = address_to(&from->ah_attr.grh),
 		.path_mtu = (uint8_t)from->path_mtu,
 		.timeout = from->timeout,
 		.retry_cnt = from->retry_cnt,
@@ -245,8 +274,12 @@ static void attributes_to(const struct ibv_qp_attr *from, struct softhca_qp_attr
 		.max_dest_rd_atomic = from->max_dest_rd_atomic,
 		.pkey_index = (uint8_t)from->pkey_index,
 		.port = from->port_num,
+		.alternate = address_to(&from->alt_ah_attr.grh),
+		.alternate_timeout = from->alt_timeout,
+		.alternate_pkey_index = (uint8_t)from->alt_pkey_index,
+		.alternate_port = from->alt_port_num,
+		.path_mig_state = (uint8_t)from->path_mig_state,
 	};
-	memcpy(to->av.dgid, grh->dgid.raw, sizeof(to->av.dgid));
 }
 
 VERBS_PUBLIC int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
@@ -269,13 +302,11 @@ VERBS_PUBLIC int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int 
 static void attributes_from(const struct shca_qp *qp, const struct softhca_qp_attr *from,
 			    struct ibv_qp_attr *to)
 {
-	struct ibv_global_route *grh = &to->ah_attr.grh;
-
 	*to = (struct ibv_qp_attr){
 		.qp_state = state_from(from->state),
 		.cur_qp_state = state_from(from->state),
 		.path_mtu = (enum ibv_mtu)from->path_mtu,
-		.path_mig_state = IBV_MIG_MIGRATED,
+		.path_mig_state = (enum ibv_mig_state)from->path_mig_state,
 		.qkey = from->qkey,
 		.rq_psn = from->rq_psn,
 		.sq_psn = from->sq_psn,
@@ -293,13 +324,13 @@ static void attributes_from(const struct shca_qp *qp, const struct softhca_qp_at
 	};
 	if (qp->ibv.qp_type == IBV_QPT_UD || from->state < SOFTHCA_QPS_RTR)
 		return;
-	to->ah_attr.is_global = 1;
-	to->ah_attr.port_num = from->port;
-	grh->sgid_index = from->av.gid_index;
-	grh->traffic_class = from->av.traffic_class;
-	grh->hop_limit = from->av.hop_limit;
-	grh->flow_label = from->av.flow_label;
-	memcpy(grh->dgid.raw, from->av.dgid, sizeof(grh->dgid.raw));
+	to->ah_attr = address_from(&from->av, from->port);
+	if (!from->alternate_port)
+		return;
+	to->alt_ah_attr = address_from(&from->alternate, from->alternate_port);
+	to->alt_pkey_index = from->alternate_pkey_index;
+	to->alt_port_num = from->alternate_port;
+	to->alt_timeout = from->alternate_timeout;
 }
 
 VERBS_PUBLIC int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask,

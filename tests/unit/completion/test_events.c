@@ -65,6 +65,7 @@ TEST(eq_owe__comes_when_there_is_room)
 		    {EQE_COMM_EST, 0x1001},	   {EQE_SQ_DRAINED, 0x1001},
 		    {EQE_WQ_CATAS_ERROR, 0x1001},  {EQE_WQ_INVAL_REQ_ERROR, 0x1001},
 		    {EQE_WQ_ACCESS_ERROR, 0x1001}, {EQE_LAST_WQE, 0x1001},
+		    {EQE_PATH_MIG, 0x1001},	   {EQE_PATH_MIG_ERR, 0x1001},
 		    {EQE_LAST_WQE, 0x203f},	   {EQE_SRQ_ERROR, 0x3000},
 		    {EQE_SRQ_LIMIT, 0x3000},	   {EQE_CQ_ERROR, 0xfff002}};
 	const unsigned n = sizeof(late) / sizeof(late[0]);

@@ -69,6 +69,73 @@ TEST(rc__every_operation)
 	pair_close(&p);
 }
 
+static void write_once(struct pair *p)
+{
+	struct ibv_wc wc;
+
+	ibv_wr_start(p->ex);
+	flags(p, 1, IBV_SEND_SIGNALED);
+	ibv_wr_rdma_write(p->ex, p->mr->rkey, (uintptr_t)p->memory + FAR);
+	ibv_wr_set_sge(p->ex, p->mr->lkey, (uintptr_t)p->memory, 8);
+	assert_int_equal(ibv_wr_complete(p->ex), 0);
+	wait_for(p, 1, &wc);
+}
+
+static struct ibv_qp_attr attributes_of(struct ibv_qp *qp)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr a;
+
+	assert_int_equal(ibv_query_qp(qp, &a, IBV_QP_PATH_MIG_STATE, &init), 0);
+	return a;
+}
+
+/* Both ends have another flow label to go to; the first goes there, the second follows. */
+TEST(rc__migrates)
+{
+	struct ibv_qp_attr a = {.alt_ah_attr = {.is_global = 1,
+						.port_num = 1,
+						.grh = {.flow_label = 0x54321, .hop_limit = 9}},
+				.alt_port_num = 1,
+				.alt_timeout = 15,
+				.path_mig_state = IBV_MIG_REARM};
+	const int both = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE;
+	struct ibv_async_event event;
+	struct ibv_device_attr device;
+	bool seen[2] = {false, false};
+	struct pair p;
+
+	pair_open(&p, IBV_QPT_RC);
+	assert_int_equal(ibv_query_device(p.ctx, &device), 0);
+	assert_true(device.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG);
+	a.alt_ah_attr.grh.dgid = attributes_of(p.qp[0]).ah_attr.grh.dgid;
+	assert_int_equal(ibv_modify_qp(p.qp[0], &a, IBV_QP_PATH_MIG_STATE), EINVAL);
+	a.alt_ah_attr.is_global = 0;
+	assert_int_equal(ibv_modify_qp(p.qp[0], &a, both), EINVAL);
+	a.alt_ah_attr.is_global = 1;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(ibv_modify_qp(p.qp[i], &a, both), 0);
+	write_once(&p);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(attributes_of(p.qp[i]).path_mig_state, IBV_MIG_ARMED);
+	assert_int_equal(attributes_of(p.qp[0]).ah_attr.grh.flow_label, 0);
+	assert_int_equal(attributes_of(p.qp[0]).alt_ah_attr.grh.flow_label, 0x54321);
+	a.path_mig_state = IBV_MIG_MIGRATED;
+	assert_int_equal(ibv_modify_qp(p.qp[0], &a, IBV_QP_PATH_MIG_STATE), 0);
+	write_once(&p);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(ibv_get_async_event(p.ctx, &event), 0);
+		assert_int_equal(event.event_type, IBV_EVENT_PATH_MIG);
+		seen[event.element.qp == p.qp[1]] = true;
+		ibv_ack_async_event(&event);
+		assert_int_equal(attributes_of(p.qp[i]).path_mig_state, IBV_MIG_MIGRATED);
+		assert_int_equal(attributes_of(p.qp[i]).ah_attr.grh.flow_label, 0x54321);
+		assert_int_equal(attributes_of(p.qp[i]).timeout, 15);
+	}
+	assert_true(seen[0] && seen[1]);
+	pair_close(&p);
+}
+
 /* All forms of data, on a connection, where they are written at once, and on UD, where they wait
  * for the address: before it and behind it. */
 TEST(data__all_forms)

@@ -19,7 +19,7 @@
 #include <assert.h>
 #include "host-abi/trace_record.h"
 
-#define CONTROL_VERSION	       9u
+#define CONTROL_VERSION	       10u
 #define CONTROL_BYTES_MAX      512
 #define CONTROL_TEXT_BYTES_MAX 65536 /* of the reply to VIEW */
 
@@ -453,10 +453,24 @@ enum qp_attr_mask {
 	QP_ATTR_RNR_RETRY = 1 << 11,
 	QP_ATTR_RQ_PSN = 1 << 12,
 	QP_ATTR_MAX_RD_ATOMIC = 1 << 13,
+	QP_ATTR_ALT_PATH = 1 << 14,
 	QP_ATTR_MIN_RNR_TIMER = 1 << 15,
 	QP_ATTR_SQ_PSN = 1 << 16,
 	QP_ATTR_MAX_DEST_RD_ATOMIC = 1 << 17,
+	QP_ATTR_PATH_MIG_STATE = 1 << 18,
 	QP_ATTR_DEST_QPN = 1 << 20,
+};
+
+/* As enum ibv_mig_state. */
+enum control_mig_state { CONTROL_MIG_MIGRATED, CONTROL_MIG_REARM, CONTROL_MIG_ARMED };
+
+/* Where an alternate path leads. */
+struct control_alternate {
+	uint8_t dgid[16];
+	uint32_t flow_label;
+	uint8_t gid_index;
+	uint8_t traffic_class, hop_limit;
+	uint8_t reserved;
 };
 
 struct control_qp_attr {
@@ -476,6 +490,9 @@ struct control_qp_attr {
 	uint8_t traffic_class, hop_limit;
 	uint8_t pkey_index, port;
 	uint32_t flow_label;
+	struct control_alternate alternate;
+	uint8_t alternate_timeout, alternate_pkey_index, alternate_port;
+	uint8_t path_mig_state; /* enum control_mig_state */
 };
 
 struct control_multicast {

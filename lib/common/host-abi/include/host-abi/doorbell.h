@@ -50,7 +50,8 @@ static_assert(sizeof(struct uar_page) == UAR_BYTES, "one page");
 /* Event types (EQE type byte). */
 enum eqe_type {
 	EQE_COMPLETION = 0x00, /* number = CQN */
-	EQE_COMM_EST = 0x02,   /* number = QPN, also below unless noted */
+	EQE_PATH_MIG = 0x01,   /* number = QPN, also below unless noted */
+	EQE_COMM_EST = 0x02,
 	EQE_SQ_DRAINED = 0x03,
 	EQE_CQ_ERROR = 0x04, /* number = CQN */
 	EQE_WQ_CATAS_ERROR = 0x05,
@@ -60,9 +61,10 @@ enum eqe_type {
 	EQE_WQ_INVAL_REQ_ERROR = 0x10,
 	EQE_WQ_ACCESS_ERROR = 0x11,
 	/* ours: */
-	EQE_SRQ_ERROR = 0x12, /* number = SRQN: failed, its count was impossible */
-	EQE_LAST_WQE = 0x13,  /* a QP with an SRQ, in ERR, has completed its last descriptor */
-	EQE_SRQ_LIMIT = 0x14, /* number = SRQN: fewer descriptors than the limit are left */
+	EQE_SRQ_ERROR = 0x12,	 /* number = SRQN: failed, its count was impossible */
+	EQE_LAST_WQE = 0x13,	 /* a QP with an SRQ, in ERR, has completed its last descriptor */
+	EQE_PATH_MIG_ERR = 0x15, /* the peer asked for a path that is not the alternate one */
+	EQE_SRQ_LIMIT = 0x14,	 /* number = SRQN: fewer descriptors than the limit are left */
 };
 
 /* An event queue entry, 16 bytes. */

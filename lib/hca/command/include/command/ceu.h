@@ -85,6 +85,7 @@ struct ceu_path {
 struct ceu_modify {
 	struct control_qp_attr attr;
 	struct ceu_path path;
+	struct ceu_path alternate; /* with QP_ATTR_ALT_PATH */
 };
 
 /* INIT_HCA: where in the ICM's virtual address space each kind of context begins (multiples of
@@ -158,7 +159,8 @@ struct ceu_event_mask {
 	(1u << EQE_COMM_EST | 1u << EQE_SQ_DRAINED | 1u << EQE_CQ_ERROR |                          \
 	 1u << EQE_WQ_CATAS_ERROR | 1u << EQE_LOCAL_CATAS_ERROR | 1u << EQE_PORT_CHANGE |          \
 	 1u << EQE_WQ_INVAL_REQ_ERROR | 1u << EQE_WQ_ACCESS_ERROR | 1u << EQE_SRQ_ERROR |          \
-	 1u << EQE_LAST_WQE | 1u << EQE_SRQ_LIMIT | 1u << EQE_GID_CHANGE)
+	 1u << EQE_LAST_WQE | 1u << EQE_SRQ_LIMIT | 1u << EQE_GID_CHANGE | 1u << EQE_PATH_MIG |    \
+	 1u << EQE_PATH_MIG_ERR)
 
 struct ceu_eq {
 	struct client_page *page;

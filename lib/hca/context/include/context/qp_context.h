@@ -10,7 +10,7 @@
  * RequesterRecvControl, ExecutionEngine and RespPktGen may move the QP to ERR with qp_set_error(),
  * as may any stage that loses one of its completions, with qp_completion_lost();
  * RequesterTransControl may move a UC or UD QP to SQE with qp_set_sqe(). Nothing else changes it.
- * All use compare-and-swap on the value they checked, so that no transition undoes another: ERR is
+ * Likewise `way`, and with it `timeout`: path_migration.h. All use compare-and-swap on the value they checked, so that no transition undoes another: ERR is
  * left only through RST, which the CEU enters when nothing in flight names the QP.
  *
  * A QPN has 24 bits: the low ones are the index in the table, the rest are random and change with
@@ -114,12 +114,25 @@ enum ee_flushed {
 	EE_FLUSHED, /* with an SRQ, in ERR: its descriptors were dropped, EQE_LAST_WQE was raised */
 };
 
-/* The path of a QP's packets. */
+/* A path of a QP's packets. */
 struct qp_path {
 	struct wire_template template; /* RC, UC: Ethernet … UDP of every packet; UD: without
 					  destination */
 	uint8_t peer_ip[16];	       /* RC, UC: packets must come from here; v4-mapped or IPv6 */
 };
+
+enum qp_migration {
+#define STATE(id, text) MIGRATION_##id,
+#include "context/path_migration.def"
+};
+
+/* Which of its paths a QP's packets take; one word, read and changed at once (path_migration.h). */
+struct qp_way {
+	uint8_t path, alternate; /* numbers of paths; the same: no alternate path is loaded */
+	uint8_t migration;	 /* enum qp_migration */
+	uint8_t turn; /* changes with path and MigReq: frames of another turn are not sent again */
+} __rte_aligned(4);
+_Static_assert(sizeof(struct qp_way) == 4, "one word, without padding");
 
 struct qp {
 	/* ---- CEU, while the QP is in RST, INIT (and AV fields until RTR); data path reads ---- */
@@ -138,18 +151,19 @@ struct qp {
 	uint8_t min_rnr_timer;	      /* 5 bits, code */
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	uint8_t sq_signal_all;
-	uint8_t path_now;   /* atomic: current path[] */
-	uint8_t sqd_notify; /* EQE_SQ_DRAINED requested */
+	uint8_t alternate_timeout; /* timeout after a migration */
+	uint8_t sqd_notify;	   /* EQE_SQ_DRAINED requested */
 	uint8_t leaving; /* atomic: in ERR only to release resources before reset or destruction; no
 				  EQE_LAST_WQE */
 	uint32_t pd;
 	uint32_t dest_qpn;
 	uint32_t qkey;
 	uint32_t cqn_snd, cqn_rcv;
-	uint16_t engine;  /* index of the engine that owns it */
-	uint16_t user;	  /* index of the user of its client, < USERS_MAX */
-	uint16_t access;  /* enum access_flags: what peers may do through the QP */
-	uint8_t sqd_turn; /* atomic: number of this stay in SQD, never 0; changes on entry */
+	uint16_t engine;   /* index of the engine that owns it */
+	uint16_t user;	   /* index of the user of its client, < USERS_MAX */
+	uint16_t access;   /* enum access_flags: what peers may do through the QP */
+	uint8_t sqd_turn;  /* atomic: number of this stay in SQD, never 0; changes on entry */
+	struct qp_way way; /* atomic: which path; see path_migration.h */
 	uint8_t *sq; /* send queue in the daemon's address space; its MR stays while the QP lives */
 	uint32_t sq_bytes;
 	uint32_t rq_stride;  /* bytes */
@@ -160,8 +174,8 @@ struct qp {
 	uint32_t sq_psn, rq_psn;  /* initial PSNs */
 	struct srq *srq;	  /* source of receives, with rq_stride; NULL: rq */
 	uint32_t rq_pd;		  /* of the local keys in receive descriptors: the SRQ's, or pd */
-	/* The responder keeps sending in SQD, where the path may change: the CEU writes the other
-	 * entry and then flips path_now. Read through qp_path(). */
+	/* Packets are sent while the path changes: the CEU writes one that is not used and then
+	 * changes `way`. Read through qp_path(). The third one: qp.third. */
 	struct qp_path path[2] __rte_cache_aligned;
 
 	struct wake_link wake[WAKE_COUNT]; /* wake_list.h */
@@ -172,13 +186,16 @@ struct qp {
 	/* HeaderParser (header_parse of any engine, hence atomic additions). No line of its own:
 	 * see the size below. */
 	struct {
-		uint32_t refused; /* packets of another service, P_Key or address */
-		uint32_t cnps;	  /* CNPs that have come for it, free running */
+		uint32_t refused;	   /* packets of another service, P_Key or address */
+		uint32_t cnps;		   /* CNPs that have come for it, free running */
+		uint8_t migration_refused; /* EQE_PATH_MIG_ERR was raised */
 	} hp;
 	/* Atomic: changes before a request completes that is not acknowledged, and before the QP
 	 * goes. From then on buffers may change while packets that refer to them are on their way
 	 * (virt-to-phys/payload_ref.h). Never the same in two lives, nor 0 in any. */
 	uint64_t payload_turn;
+	/* The CEU's again: the path of number 2, for those that have an alternate one. */
+	struct qp_path *third;
 
 	/* ---- WQEScheduler, WQEParse, WQEIndicatorTable (doorbell_wqe) ---- */
 	struct {
@@ -220,6 +237,7 @@ struct qp {
 		uint32_t window; /* PSNs that may be outstanding, in sixteenths, after a loss or RNR
 				    NAK; 0: any number; atomic; RequesterTransControl reads */
 		uint8_t retry_left, rnr_left;
+		uint8_t path;		/* number of the one that retry_left is for */
 		uint8_t rnr_waiting;	/* atomic: RNR timer runs, nothing may be sent */
 		uint8_t fatal;		/* a request failed and completed: further errors do
 						not complete it again */
@@ -227,10 +245,10 @@ struct qp {
 		uint8_t retransmitting; /* atomic: go-back-N in progress, nothing new may be sent */
 		uint8_t flushed;	/* a request failed: no later one succeeds */
 		uint8_t peer_keeps;	/* the peer keeps what comes behind a gap */
-		uint8_t one_missing;	/* only the packet before retransmit_end is sent again */
-		uint8_t after_nak;	/* go-back-N because of the first NAK of a loss */
-		uint8_t recovering;	/* recover_psn not reached yet */
-		uint8_t probes;		/* since the last progress; atomic; TimerControl reads */
+		uint8_t one_missing : 1; /* only the packet before retransmit_end is sent again */
+		uint8_t after_nak : 1;	 /* go-back-N because of the first NAK of a loss */
+		uint8_t recovering : 1;	 /* recover_psn not reached yet */
+		uint8_t probes;		 /* since the last progress; atomic; TimerControl reads */
 		uint32_t retransmit_psn; /* go-back-N: next to retransmit */
 		uint32_t retransmit_end; /* of the last one_missing */
 		uint32_t retransmit_put; /* RRC_RPG's count of puts then */
@@ -362,7 +380,8 @@ struct qp_table {
 	struct atomic_result *results;
 	/* ANSWERS_MAX per context. Allocated on first write. RespPktGen's. */
 	struct answer *answers;
-	uint32_t count; /* power of two */
+	struct qp_path *third_paths; /* one per context. Allocated on first write. The CEU's. */
+	uint32_t count;		     /* power of two */
 	uint32_t mask;
 };
 
@@ -425,10 +444,35 @@ static inline enum qp_state qp_state(const struct qp *q)
 	return (enum qp_state)__atomic_load_n(&q->state, __ATOMIC_ACQUIRE);
 }
 
+static inline struct qp_way qp_way(const struct qp *q)
+{
+	struct qp_way way;
+
+	__atomic_load(&q->way, &way, __ATOMIC_ACQUIRE);
+	return way;
+}
+
+static inline bool qp_has_alternate(struct qp_way way)
+{
+	return way.alternate != way.path;
+}
+
+/* A path by its number. Any lcore; not to be kept across polls. */
+static inline const struct qp_path *qp_path_at(const struct qp *q, unsigned number)
+{
+	return likely(number < RTE_DIM(q->path)) ? &q->path[number] : q->third;
+}
+
 /* The current path. Any lcore; not to be kept across polls. */
 static inline const struct qp_path *qp_path(const struct qp *q)
 {
-	return &q->path[__atomic_load_n(&q->path_now, __ATOMIC_ACQUIRE)];
+	return qp_path_at(q, qp_way(q).path);
+}
+
+/* BTH.MigReq of what is sent. */
+static inline uint8_t qp_migreq(struct qp_way way)
+{
+	return way.migration == MIGRATION_MIGRATED;
 }
 
 /* C9-150.2.1, C9-158.2.1: a QP's own receive queue grants end-to-end credits, an SRQ grants none.

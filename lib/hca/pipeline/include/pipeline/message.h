@@ -106,7 +106,7 @@ struct packet {
 	uint32_t payload_crc; /* raw CRC state of the payload from state 0; valid with PACKET_CRC */
 	uint8_t flags;	      /* PACKET_* */
 	uint8_t l3_offset, is_ipv6; /* of the frame; ReqPktGen */
-	uint8_t reserved;
+	uint8_t turn;		    /* of the QP's way when it was made (struct qp_way) */
 	uint64_t epoch;	     /* of the QP when it was made: after a reset its number is the same */
 	uint32_t wqe_offset; /* of the request that it is part of: for who looks inside. Not of
 				responses */

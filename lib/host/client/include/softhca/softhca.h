@@ -369,6 +369,8 @@ enum softhca_event_type {
 	SOFTHCA_EVENT_QP_ACCESS_ERR = 3, /* qp: access violation by the peer */
 	SOFTHCA_EVENT_COMM_EST = 4,	 /* qp: first packet received in RTR */
 	SOFTHCA_EVENT_SQ_DRAINED = 5,	 /* qp */
+	SOFTHCA_EVENT_PATH_MIG = 6,	 /* qp: goes on along its alternate path */
+	SOFTHCA_EVENT_PATH_MIG_ERR = 7,	 /* qp: its peer asked for another path than that */
 	SOFTHCA_EVENT_DEVICE_FATAL =
 		8, /* the HCA has been removed, or the daemon has died; once, then -EIO */
 	SOFTHCA_EVENT_PORT_ACTIVE = 9,
@@ -501,9 +503,11 @@ enum softhca_qp_attr_mask {
 	SOFTHCA_QP_RNR_RETRY = 1 << 11,
 	SOFTHCA_QP_RQ_PSN = 1 << 12,
 	SOFTHCA_QP_MAX_QP_RD_ATOMIC = 1 << 13,
+	SOFTHCA_QP_ALT_PATH = 1 << 14, /* alternate, alternate_timeout, _pkey_index, _port */
 	SOFTHCA_QP_MIN_RNR_TIMER = 1 << 15,
 	SOFTHCA_QP_SQ_PSN = 1 << 16,
 	SOFTHCA_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
+	SOFTHCA_QP_PATH_MIG_STATE = 1 << 18,
 	SOFTHCA_QP_DEST_QPN = 1 << 20,
 };
 
@@ -515,6 +519,14 @@ struct softhca_ah_attr {
 	uint8_t hop_limit; /* 0: default, 64 (1 for a multicast group) */
 	uint8_t reserved;
 	uint32_t flow_label; /* 20 bits */
+};
+
+/* Automatic path migration: an armed queue pair, whose peer is armed too, goes on along its alternate
+ * path when its retries are used up, when its peer does so, or when it is set to MIGRATED. */
+enum softhca_mig_state {
+	SOFTHCA_MIG_MIGRATED, /* to be set when armed */
+	SOFTHCA_MIG_REARM,    /* to be set when migrated, with an alternate path */
+	SOFTHCA_MIG_ARMED,    /* comes by itself when the peer has rearmed, too */
 };
 
 struct softhca_qp_attr {
@@ -532,6 +544,11 @@ struct softhca_qp_attr {
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	uint8_t pkey_index; /* 0 */
 	uint8_t port;	    /* 1 */
+	struct softhca_ah_attr alternate;
+	uint8_t alternate_timeout;    /* replaces timeout after a migration */
+	uint8_t alternate_pkey_index; /* 0 */
+	uint8_t alternate_port;	      /* 1 */
+	uint8_t path_mig_state;	      /* enum softhca_mig_state */
 	uint8_t reserved[3];
 };
 /*

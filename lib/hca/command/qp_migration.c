@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * MODIFY_QP and QUERY_QP: what a program sees and asks of path migration (context/path_migration.h).
+ * Control thread.
+ */
+#include <string.h>
+#include "ceu_priv.h"
+#include "context/path_migration.h"
+
+void ceu_alternate_as_path(struct control_qp_attr *a)
+{
+	memcpy(a->dgid, a->alternate.dgid, 16);
+	a->gid_index = a->alternate.gid_index;
+	a->traffic_class = a->alternate.traffic_class;
+	a->hop_limit = a->alternate.hop_limit;
+	a->flow_label = a->alternate.flow_label;
+	a->timeout = a->alternate_timeout;
+}
+
+void ceu_migration_follow(struct ceu *ceu, const struct qp *q)
+{
+	struct control_qp_attr *s = &ceu->shadow[q->index];
+
+	if (!(s->mask & QP_ATTR_ALT_PATH) || qp_has_alternate(qp_way(q)))
+		return;
+	ceu_alternate_as_path(s);
+	s->mask &= ~(uint32_t)QP_ATTR_ALT_PATH;
+}
+
+uint32_t ceu_migration_state(const struct qp *q)
+{
+	uint8_t migration = qp_way(q).migration;
+
+	return migration == MIGRATION_ARMED   ? CONTROL_MIG_ARMED
+	       : migration == MIGRATION_REARM ? CONTROL_MIG_REARM
+					      : CONTROL_MIG_MIGRATED;
+}
+
+bool ceu_migration_ok(const struct qp *q, enum qp_state to, const struct control_qp_attr *a)
+{
+	uint32_t now = ceu_migration_state(q);
+
+	if (!(a->mask & QP_ATTR_PATH_MIG_STATE) || a->path_mig_state == now)
+		return true;
+	if (a->path_mig_state == CONTROL_MIG_MIGRATED)
+		return now == CONTROL_MIG_ARMED;
+	return now == CONTROL_MIG_MIGRATED && to == QP_RTS &&
+	       (a->mask & QP_ATTR_ALT_PATH || qp_has_alternate(qp_way(q)));
+}
+
+void ceu_migration_set(struct ceu *ceu, struct qp *q, uint32_t to)
+{
+	if (to == CONTROL_MIG_REARM)
+		qp_rearm(q);
+	else
+		qp_migrate(&ceu->config.engines[q->engine], ceu->config.counters, q);
+}
