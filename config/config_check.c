@@ -74,6 +74,10 @@ static int check_port(struct config *c, const struct hca_section *h, struct reas
 
 	if (p->type != PORT_RING && !p->device[0])
 		return refuse_hca(why, h, "device", "name a device: a port of this type needs one");
+	if (p->backup[0] && p->type != PORT_AF_PACKET)
+		return refuse_hca(why, h, "backup", "only an af_packet port has a backup");
+	if (p->backup[0] && strcmp(p->backup, p->device) == 0)
+		return refuse_hca(why, h, "backup", "its backup is its device");
 	if (p->addresses.count == 0)
 		return refuse_hca(why, h, "address", "has no address, nor has its interface one");
 	if (p->mtu_bytes && p->mtu_bytes < MTU_BYTES_LEAST)
@@ -100,7 +104,11 @@ static bool same_address(const struct port_config *a, const struct port_config *
 
 static bool same_device(const struct port_config *a, const struct port_config *b)
 {
-	if (a->type == PORT_RING || a->type != b->type || strcmp(a->device, b->device) != 0)
+	if (a->type == PORT_RING || a->type != b->type)
+		return false;
+	if (b->backup[0] && (!strcmp(a->device, b->backup) || !strcmp(a->backup, b->backup)))
+		return true;
+	if (strcmp(a->device, b->device) != 0 && strcmp(a->backup, b->device) != 0)
 		return false;
 	return a->type != PORT_MEMIF ||
 	       (a->memif_id == b->memif_id && a->memif_server == b->memif_server);

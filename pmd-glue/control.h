@@ -70,7 +70,7 @@ void answer_icmp(struct port *port, const struct rte_ether_hdr *ether, const uin
 void answer_icmpv6(struct port *port, const struct rte_ether_hdr *ether, const uint8_t *l3,
 		   uint32_t bytes);
 
-/* ---- kernel.c: the interface as the kernel sees it; name: port->config.device ---- */
+/* ---- kernel.c: the interface as the kernel sees it ---- */
 
 /* Interface MTU in bytes, or -errno. */
 int kernel_mtu(const char *name);
@@ -81,7 +81,7 @@ bool kernel_is_running(const char *name);
 /* Whether the port shares its interface with the kernel, which then answers for its own addresses.
  */
 bool kernel_shares(enum port_type type);
-/* Notes in port->kernel_has which of the port's addresses the kernel has on that interface. */
+/* Notes in port->kernel_has which of the port's addresses the kernel has on the interface in use. */
 void kernel_refresh(struct port *port);
 
 #endif

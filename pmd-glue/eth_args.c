@@ -40,14 +40,16 @@ static const char *driver_of(enum port_type type)
 	return "";
 }
 
-void eth_args_name(const struct port *port, char name[PORT_DEVICE_BYTES])
+void eth_args_name(const struct port *port, const struct eth_device *d,
+		   char name[PORT_DEVICE_BYTES])
 {
 	const struct port_config *c = &port->config;
 
 	if (c->type == PORT_PCI)
 		snprintf(name, PORT_DEVICE_BYTES, "%s", c->device);
 	else
-		snprintf(name, PORT_DEVICE_BYTES, "%s%u", driver_of(c->type), port->index);
+		snprintf(name, PORT_DEVICE_BYTES, "%s%u%s", driver_of(c->type), port->index,
+			 d == &port->eth[0] ? "" : "_backup");
 }
 
 static uint32_t af_packet_frame(uint32_t room)
@@ -65,21 +67,21 @@ uint64_t port_locked_bytes(const struct port_config *c)
 	uint64_t ring = (uint64_t)af_packet_frame(PACKET_ROOM_BYTES - RTE_PKTMBUF_HEADROOM) *
 			AF_PACKET_FRAMES;
 
-	return c->type == PORT_AF_PACKET ? 2 * ring * c->queues : 0;
+	return c->type == PORT_AF_PACKET ? 2 * ring * c->queues * (c->backup[0] ? 2 : 1) : 0;
 }
 
 /*
  * A frame of the kernel's ring must hold a RoCE packet with path MTU 4096 and not be larger than
  * our buffers; the default of 2048 does the first for path MTU 1024 only.
  */
-static void af_packet_args(const struct port *port, char *args)
+static void af_packet_args(const struct port *port, const char *device, char *args)
 {
 	uint32_t room = rte_pktmbuf_data_room_size(port->packet_pool) - RTE_PKTMBUF_HEADROOM;
 	uint32_t frame = af_packet_frame(room);
 
 	snprintf(args, ETH_ARGS_BYTES, "iface=%s,qpairs=%u,blocksz=%u,framesz=%u,framecnt=%u",
-		 port->config.device, port->config.queues, frame * AF_PACKET_FRAMES_PER_BLOCK,
-		 frame, AF_PACKET_FRAMES);
+		 device, port->config.queues, frame * AF_PACKET_FRAMES_PER_BLOCK, frame,
+		 AF_PACKET_FRAMES);
 }
 
 /* Copying, not zero-copy: nothing of ours is mapped into the other process
@@ -96,13 +98,13 @@ static void memif_args(const struct port *port, char *args)
 		 port->mac[2], port->mac[3], port->mac[4], port->mac[5]);
 }
 
-void eth_args(const struct port *port, char args[ETH_ARGS_BYTES])
+void eth_args(const struct port *port, const char *device, char args[ETH_ARGS_BYTES])
 {
 	const struct port_config *c = &port->config;
 
 	args[0] = '\0';
 	if (c->type == PORT_AF_PACKET)
-		af_packet_args(port, args);
+		af_packet_args(port, device, args);
 	else if (c->type == PORT_MEMIF)
 		memif_args(port, args);
 	else if (c->type == PORT_TAP)

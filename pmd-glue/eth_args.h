@@ -10,10 +10,11 @@
 enum { ETH_ARGS_BYTES = 512 };
 
 /* Name of the DPDK device: a PCI address, or a new virtual one ("net_tap3"). */
-void eth_args_name(const struct port *port, char name[PORT_DEVICE_BYTES]);
+void eth_args_name(const struct port *port, const struct eth_device *d,
+		   char name[PORT_DEVICE_BYTES]);
 
-/* The arguments of a virtual device; empty for PCI. */
-void eth_args(const struct port *port, char args[ETH_ARGS_BYTES]);
+/* The arguments of a virtual device on `device`; empty for PCI. */
+void eth_args(const struct port *port, const char *device, char args[ETH_ARGS_BYTES]);
 
 /*
  * The pool of the receive queues: packet_pool, or for af_xdp one of the port's own, whose elements

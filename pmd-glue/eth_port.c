@@ -29,10 +29,31 @@ enum { ETH_DESCRIPTORS = 1024 };
 
 /* ---- data path ---- */
 
+static inline uint16_t in_use(const struct port_queue *q)
+{
+	return __atomic_load_n(&q->eth_id, __ATOMIC_RELAXED);
+}
+
+/* The device that is not in use gets what switches flood, and copies of what goes to groups. Nothing of
+ * it may be left when it is used. */
+static __rte_noinline void discard_spare(struct port_queue *q)
+{
+	struct rte_mbuf *m[32];
+	uint16_t spare = __atomic_load_n(&q->spare_id, __ATOMIC_RELAXED);
+	uint16_t n = rte_eth_rx_burst(spare, q->id, m, RTE_DIM(m));
+
+	if (n == 0)
+		return;
+	rte_pktmbuf_free_bulk(m, n);
+	queue_count(q, PORT_COUNTER_drop_rx_spare, n);
+}
+
 /* Whatever bits a driver leaves in a buffer: its ICRC has to be checked. */
 static uint16_t eth_raw_rx(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 {
-	n = rte_eth_rx_burst(q->eth_id, q->id, frames, n);
+	if (unlikely(q->has_spare))
+		discard_spare(q);
+	n = rte_eth_rx_burst(in_use(q), q->id, frames, n);
 	for (uint16_t i = 0; i < n; i++)
 		frames[i]->ol_flags &= ~FRAME_MARKS;
 	return n;
@@ -40,7 +61,7 @@ static uint16_t eth_raw_rx(struct port_queue *q, struct rte_mbuf **frames, uint1
 
 static uint16_t eth_raw_tx(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 {
-	return rte_eth_tx_burst(q->eth_id, q->id, frames, n);
+	return rte_eth_tx_burst(in_use(q), q->id, frames, n);
 }
 
 static uint16_t eth_tx_plain(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
@@ -95,53 +116,55 @@ static uint16_t memif_tx_burst(struct link_port *link, uint16_t queue, struct rt
 
 static int refused(const struct port *port, const char *what, int error)
 {
-	LOG(ERR, "port %s: %s: %s: %s", port->config.name, port->eth_name, what,
+	LOG(ERR, "port %s: %s: %s: %s", port->config.name, port->eth[port->eth_now].name, what,
 	    strerror(error < 0 ? -error : error));
 	return -EIO;
 }
 
 /* Finds the device, or makes EAL find it. */
-static int find_device(struct port *port)
+static int find_device(struct port *port, struct eth_device *d)
 {
 	char args[ETH_ARGS_BYTES];
 	const char *bus = port->config.type == PORT_PCI ? "pci" : "vdev";
 	int error;
 
-	eth_args_name(port, port->eth_name);
-	eth_args(port, args);
-	if (rte_eth_dev_get_port_by_name(port->eth_name, &port->eth_id) == 0) {
+	eth_args_name(port, d, d->name);
+	eth_args(port, d->device, args);
+	if (rte_eth_dev_get_port_by_name(d->name, &d->id) == 0) {
 		if (port->config.type == PORT_PCI)
 			return 0;
-		LOG(ERR, "port %s: device %s exists already", port->config.name, port->eth_name);
+		LOG(ERR, "port %s: device %s exists already", port->config.name, d->name);
 		return -EEXIST;
 	}
-	error = rte_eal_hotplug_add(bus, port->eth_name, args);
+	error = rte_eal_hotplug_add(bus, d->name, args);
 	if (error == 0)
-		port->eth_added = true;
-	if (error || rte_eth_dev_get_port_by_name(port->eth_name, &port->eth_id) != 0) {
-		LOG(ERR, "port %s: %s on '%s' cannot be brought up: %s", port->config.name,
-		    port->eth_name, port->config.device,
+		d->added = true;
+	if (error || rte_eth_dev_get_port_by_name(d->name, &d->id) != 0) {
+		LOG(ERR, "port %s: %s on '%s' cannot be brought up: %s", port->config.name, d->name,
+		    d->device,
 		    error ? strerror(error < 0 ? -error : error) : "it is not an Ethernet device");
 		return -ENODEV;
 	}
 	return 0;
 }
 
-/* The interface MTU, and for a device of our own what to configure it to. */
-static int choose_mtu(struct port *port, const struct rte_eth_dev_info *info)
+/* The interface MTU, and for a device of our own what to configure it to. With two devices, the smaller
+ * one. */
+static int choose_mtu(struct port *port, const struct eth_device *d,
+		      const struct rte_eth_dev_info *info)
 {
 	uint32_t wanted = port->config.mtu_bytes;
 	uint32_t room = rte_pktmbuf_data_room_size(port->rx_pool) - RTE_PKTMBUF_HEADROOM -
 			RTE_ETHER_HDR_LEN - VLAN_BYTES;
 	uint32_t most = RTE_MIN(room, info->max_mtu ? info->max_mtu : (uint32_t)UINT16_MAX);
-	int kernel = kernel_shares(port->config.type) ? kernel_mtu(port->config.device) : 0;
+	int kernel = kernel_shares(port->config.type) ? kernel_mtu(d->device) : 0;
 
 	if (kernel < 0)
 		return refused(port, "MTU", kernel);
 	if (port->config.type == PORT_TAP)
 		most = RTE_ETHER_MTU; /* DPDK 22.11's tap neither reports nor sends more */
 	if (kernel && wanted && wanted != (uint32_t)kernel) {
-		int error = kernel_set_mtu(port->config.device, wanted);
+		int error = kernel_set_mtu(d->device, wanted);
 
 		if (error)
 			return refused(port, "setting the interface's MTU", error);
@@ -157,19 +180,22 @@ static int choose_mtu(struct port *port, const struct rte_eth_dev_info *info)
 	if (!wanted)
 		wanted = RTE_MIN((uint32_t)MTU_FOR_ROCE_4096, most);
 	/* What buffers cannot hold the port does not have, whatever the kernel has. */
-	port->mtu_bytes = RTE_MIN(wanted, room);
+	wanted = RTE_MIN(wanted, room);
+	if (d == &port->eth[0] || wanted < port->mtu_bytes)
+		port->mtu_bytes = (uint16_t)wanted;
 	return 0;
 }
 
-static int configure(struct port *port, const struct rte_eth_dev_info *info)
+static int configure(struct port *port, const struct eth_device *d,
+		     const struct rte_eth_dev_info *info)
 {
 	uint16_t queues = port->config.queues;
 	struct rte_eth_conf conf = {0};
 	int error;
 
 	if (queues > info->max_rx_queues || queues > info->max_tx_queues) {
-		LOG(ERR, "port %s: %s has no more than %u queues", port->config.name,
-		    port->eth_name, RTE_MIN(info->max_rx_queues, info->max_tx_queues));
+		LOG(ERR, "port %s: %s has no more than %u queues", port->config.name, d->name,
+		    RTE_MIN(info->max_rx_queues, info->max_tx_queues));
 		return -ENOTSUP;
 	}
 	/* Virtual drivers know the kernel's MTU badly (af_packet claims 1500 at most). */
@@ -180,16 +206,17 @@ static int configure(struct port *port, const struct rte_eth_dev_info *info)
 		conf.rx_adv_conf.rss_conf.rss_hf =
 			(RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP) & info->flow_type_rss_offloads;
 	}
-	error = rte_eth_dev_configure(port->eth_id, queues, queues, &conf);
+	error = rte_eth_dev_configure(d->id, queues, queues, &conf);
 	return error ? refused(port, "configuration", error) : 0;
 }
 
-static int set_up_queues(struct port *port, const struct rte_eth_dev_info *info)
+static int set_up_queues(struct port *port, const struct eth_device *d,
+			 const struct rte_eth_dev_info *info)
 {
 	uint16_t n_rx = ETH_DESCRIPTORS, n_tx = ETH_DESCRIPTORS;
 	struct rte_eth_rxconf rx = info->default_rxconf;
 	struct rte_eth_txconf tx = info->default_txconf;
-	int error = rte_eth_dev_adjust_nb_rx_tx_desc(port->eth_id, &n_rx, &n_tx);
+	int error = rte_eth_dev_adjust_nb_rx_tx_desc(d->id, &n_rx, &n_tx);
 
 	if (error)
 		return refused(port, "descriptors", error);
@@ -198,13 +225,12 @@ static int set_up_queues(struct port *port, const struct rte_eth_dev_info *info)
 	for (uint16_t q = 0; q < port->config.queues && !error; q++) {
 		int socket = port->config.socket;
 
-		error = rte_eth_rx_queue_setup(port->eth_id, q, n_rx, socket, &rx, port->rx_pool);
+		error = rte_eth_rx_queue_setup(d->id, q, n_rx, socket, &rx, port->rx_pool);
 		if (error)
 			return refused(port, "receive queue", error);
-		error = rte_eth_tx_queue_setup(port->eth_id, q, n_tx, socket, &tx);
+		error = rte_eth_tx_queue_setup(d->id, q, n_tx, socket, &tx);
 		if (error)
 			return refused(port, "transmit queue", error);
-		port->queue[q].eth_id = port->eth_id;
 	}
 	return 0;
 }
@@ -216,9 +242,9 @@ static bool wants_mac_of_its_own(const struct port *port)
 	return memcmp(port->config.mac, none, 6) != 0;
 }
 
-static void enable_promiscuous(struct port *port)
+static void enable_promiscuous(struct port *port, const struct eth_device *d)
 {
-	int error = rte_eth_promiscuous_enable(port->eth_id);
+	int error = rte_eth_promiscuous_enable(d->id);
 
 	if (error)
 		LOG(WARNING, "port %s: not promiscuous (%s): some frames may not arrive",
@@ -232,20 +258,20 @@ static bool is_filtered(enum port_type type)
 }
 
 /*
- * The MAC to speak from. On tap the device's own belongs to the kernel at the other end, on memif
- * it is the one passed as argument: both keep what choose_mac() chose.
+ * The MAC to speak from: on a backup the same as on the device. On tap the device's own belongs to the
+ * kernel at the other end, on memif it is the one passed as argument: both keep what choose_mac() chose.
  */
-static int set_mac(struct port *port)
+static int set_mac(struct port *port, const struct eth_device *d)
 {
 	struct rte_ether_addr device;
 	int error;
 
 	if (!is_filtered(port->config.type))
 		return 0;
-	error = rte_eth_macaddr_get(port->eth_id, &device);
+	error = rte_eth_macaddr_get(d->id, &device);
 	if (error)
 		return refused(port, "MAC address", error);
-	if (!wants_mac_of_its_own(port)) {
+	if (!wants_mac_of_its_own(port) && d == &port->eth[0]) {
 		memcpy(port->mac, &device, 6);
 		return 0;
 	}
@@ -253,20 +279,20 @@ static int set_mac(struct port *port)
 		return 0;
 	/* The address of a shared interface is the kernel's: leave it, and listen to all. */
 	if (kernel_shares(port->config.type) ||
-	    rte_eth_dev_default_mac_addr_set(port->eth_id, (struct rte_ether_addr *)port->mac) != 0)
-		enable_promiscuous(port);
+	    rte_eth_dev_default_mac_addr_set(d->id, (struct rte_ether_addr *)port->mac) != 0)
+		enable_promiscuous(port, d);
 	return 0;
 }
 
-static void enable_allmulticast(struct port *port)
+static void enable_allmulticast(struct port *port, struct eth_device *d)
 {
-	port->eth_hears_groups = true;
-	if (rte_eth_allmulticast_enable(port->eth_id) != 0)
-		enable_promiscuous(port);
+	d->hears_groups = true;
+	if (rte_eth_allmulticast_enable(d->id) != 0)
+		enable_promiscuous(port, d);
 }
 
 /* The groups joined, and those that queries for all come to. */
-static void set_group_filter(struct port *port)
+static void filter_groups(struct port *port, struct eth_device *d)
 {
 	static const uint8_t always[2][16] = {{[10] = 0xff, [11] = 0xff, 224, 0, 0, 1},
 					      {0xff, 0x02, [15] = 1}};
@@ -274,7 +300,7 @@ static void set_group_filter(struct port *port)
 	struct rte_ether_addr *mac;
 	unsigned int n = 0;
 
-	if (port->eth_hears_groups || !is_filtered(port->config.type))
+	if (d->hears_groups || !is_filtered(port->config.type))
 		return;
 	mac = calloc(g->count + 2, sizeof(*mac));
 	for (unsigned int i = 0; mac && i < 2; i++)
@@ -282,9 +308,15 @@ static void set_group_filter(struct port *port)
 	for (unsigned int i = 0; mac && i < g->count; i++)
 		if (g->entry[i].users)
 			multicast_mac(g->entry[i].ip, mac[n++].addr_bytes);
-	if (!mac || rte_eth_dev_set_mc_addr_list(port->eth_id, mac, n) != 0)
-		enable_allmulticast(port);
+	if (!mac || rte_eth_dev_set_mc_addr_list(d->id, mac, n) != 0)
+		enable_allmulticast(port, d);
 	free(mac);
+}
+
+static void set_group_filter(struct port *port)
+{
+	for (unsigned int i = 0; i < port->eths; i++)
+		filter_groups(port, &port->eth[i]);
 }
 
 /* Neighbour solicitations are multicast; drivers without allmulticast become promiscuous. */
@@ -294,81 +326,154 @@ static void receive_groups(struct port *port)
 
 	for (unsigned int i = 0; i < port->n_own; i++)
 		v6 |= port->own[i].v6 && !port->kernel_has[i];
-	if (v6 && is_filtered(port->config.type))
-		enable_allmulticast(port);
+	for (unsigned int i = 0; v6 && is_filtered(port->config.type) && i < port->eths; i++)
+		enable_allmulticast(port, &port->eth[i]);
+}
+
+static int bring_up(struct port *port, struct eth_device *d)
+{
+	struct rte_eth_dev_info info;
+	int error = find_device(port, d);
+
+	if (error)
+		return error;
+	error = rte_eth_dev_info_get(d->id, &info);
+	if (error)
+		return refused(port, "information", error);
+	snprintf(port->driver_name, sizeof(port->driver_name), "%s", info.driver_name);
+	error = choose_mtu(port, d, &info);
+	if (!error)
+		error = configure(port, d, &info);
+	if (!error)
+		error = set_up_queues(port, d, &info);
+	return error ? error : set_mac(port, d);
+}
+
+/* Its queues use that device from now on. The lcores may be polling. */
+static void use_device(struct port *port, unsigned int which)
+{
+	unsigned int other = port->eths > 1 ? !which : which;
+
+	port->eth_now = which;
+	for (unsigned int i = 0; i < port->config.queues; i++) {
+		struct port_queue *q = &port->queue[i];
+
+		__atomic_store_n(&q->eth_id, port->eth[which].id, __ATOMIC_RELAXED);
+		__atomic_store_n(&q->spare_id, port->eth[other].id, __ATOMIC_RELAXED);
+	}
 }
 
 static int eth_create(struct port *port)
 {
-	struct rte_eth_dev_info info;
-	int error = find_device(port);
+	int error = 0;
 
-	if (error)
-		return error;
-	error = rte_eth_dev_info_get(port->eth_id, &info);
-	if (error)
-		return refused(port, "information", error);
-	snprintf(port->driver_name, sizeof(port->driver_name), "%s", info.driver_name);
+	port->eth[0].device = port->config.device;
+	port->eth[1].device = port->config.backup;
+	port->eths = port->config.backup[0] ? 2 : 1;
 	port->rx_pool = eth_rx_pool(port);
 	if (!port->rx_pool)
 		return -ENOMEM;
-	error = choose_mtu(port, &info);
-	if (!error)
-		error = configure(port, &info);
-	if (!error)
-		error = set_up_queues(port, &info);
-	return error ? error : set_mac(port);
+	for (unsigned int i = 0; i < port->eths && !error; i++) {
+		port->eth_now = i; /* which refused() names */
+		error = bring_up(port, &port->eth[i]);
+	}
+	use_device(port, 0);
+	for (unsigned int i = 0; i < port->config.queues; i++)
+		port->queue[i].has_spare = port->eths > 1;
+	return error;
 }
 
 static void eth_destroy(struct port *port)
 {
-	if (port->eth_added) {
-		rte_eth_dev_close(port->eth_id);
+	for (unsigned int i = 0; i < port->eths; i++) {
+		if (!port->eth[i].added)
+			continue;
+		rte_eth_dev_close(port->eth[i].id);
 		rte_eal_hotplug_remove(port->config.type == PORT_PCI ? "pci" : "vdev",
-				       port->eth_name);
+				       port->eth[i].name);
 	}
 	if (port->rx_pool != port->packet_pool)
 		rte_mempool_free(port->rx_pool);
 }
 
-static bool eth_link_is_up(struct port *port)
+static bool device_is_up(const struct port *port, const struct eth_device *d)
 {
 	struct rte_eth_link link;
 
 	if (kernel_shares(port->config.type))
-		return kernel_is_running(port->config.device);
-	return rte_eth_link_get_nowait(port->eth_id, &link) == 0 &&
-	       link.link_status == RTE_ETH_LINK_UP;
+		return kernel_is_running(d->device);
+	return rte_eth_link_get_nowait(d->id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }
 
-static int eth_start(struct port *port)
+/*
+ * The other device's turn. The addresses move with it: MAC address, GIDs and neighbours stay as they are, so
+ * that connections notice nothing; what we send tells switches where that MAC address is now.
+ */
+static void fail_over(struct port *port)
 {
-	int error = rte_eth_dev_start(port->eth_id);
+	use_device(port, !port->eth_now);
+	control_count(port, PORT_COUNTER_failovers);
+	LOG(NOTICE, "port %s: goes on over %s", port->config.name, port->eth[port->eth_now].device);
+	kernel_refresh(port);
+	for (unsigned int i = 0; i < port->n_own; i++)
+		if (!port->kernel_has[i])
+			announce(port, &port->own[i]);
+	membership_announce(&port->groups, port_now_ms());
+}
+
+/* It stays where it is until that link goes down. */
+static void look_at_links(struct port *port)
+{
+	bool up = device_is_up(port, &port->eth[port->eth_now]);
+
+	if (!up && port->eths > 1 && device_is_up(port, &port->eth[!port->eth_now])) {
+		fail_over(port);
+		up = true;
+	}
+	port_set_link(port, up);
+}
+
+static int start_device(struct port *port, const struct eth_device *d)
+{
+	int error = rte_eth_dev_start(d->id);
 
 	if (error)
 		return refused(port, "start", error);
 	/* tap passes this on to the kernel's end. */
 	if (port->config.type == PORT_TAP) {
-		error = rte_eth_dev_set_mtu(port->eth_id, port->mtu_bytes);
+		error = rte_eth_dev_set_mtu(d->id, port->mtu_bytes);
 		if (error) {
-			rte_eth_dev_stop(port->eth_id);
+			rte_eth_dev_stop(d->id);
 			return refused(port, "MTU", error);
 		}
 	}
-	receive_groups(port);
-	port_set_link(port, eth_link_is_up(port));
-	if (!port_link_is_up(port) && kernel_shares(port->config.type))
-		LOG(WARNING, "port %s: interface %s is down or has no carrier", port->config.name,
-		    port->config.device);
 	return 0;
 }
 
 static void eth_stop(struct port *port)
 {
-	int error = rte_eth_dev_stop(port->eth_id);
+	for (unsigned int i = 0; i < port->eths; i++) {
+		int error = rte_eth_dev_stop(port->eth[i].id);
 
-	if (error)
-		refused(port, "stop", error);
+		if (error)
+			refused(port, "stop", error);
+	}
+}
+
+static int eth_start(struct port *port)
+{
+	for (unsigned int i = 0; i < port->eths; i++) {
+		int error = start_device(port, &port->eth[i]);
+
+		if (error)
+			return error;
+	}
+	receive_groups(port);
+	look_at_links(port);
+	if (!port_link_is_up(port) && kernel_shares(port->config.type))
+		LOG(WARNING, "port %s: interface %s is down or has no carrier", port->config.name,
+		    port->config.device);
+	return 0;
 }
 
 static void store(struct port *port, enum port_counter_id which, uint64_t value)
@@ -378,21 +483,28 @@ static void store(struct port *port, enum port_counter_id which, uint64_t value)
 
 static void read_driver_counters(struct port *port)
 {
-	struct rte_eth_stats stats;
+	struct rte_eth_stats sum = {0}, stats;
 
-	if (rte_eth_stats_get(port->eth_id, &stats) != 0)
-		return;
-	store(port, PORT_COUNTER_driver_rx_missed, stats.imissed);
-	store(port, PORT_COUNTER_driver_rx_errors, stats.ierrors);
-	store(port, PORT_COUNTER_driver_rx_no_buffer, stats.rx_nombuf);
-	store(port, PORT_COUNTER_driver_tx_errors, stats.oerrors);
+	for (unsigned int i = 0; i < port->eths; i++) {
+		if (rte_eth_stats_get(port->eth[i].id, &stats) != 0)
+			return;
+		sum.imissed += stats.imissed;
+		sum.ierrors += stats.ierrors;
+		sum.rx_nombuf += stats.rx_nombuf;
+		sum.oerrors += stats.oerrors;
+	}
+	store(port, PORT_COUNTER_driver_rx_missed, sum.imissed);
+	store(port, PORT_COUNTER_driver_rx_errors, sum.ierrors);
+	store(port, PORT_COUNTER_driver_rx_no_buffer, sum.rx_nombuf);
+	store(port, PORT_COUNTER_driver_tx_errors, sum.oerrors);
 }
 
 static void eth_poll(struct port *port, uint64_t now_ms)
 {
 	if (now_ms >= port->next_link_ms) {
-		port->next_link_ms = now_ms + LINK_POLL_MS;
-		port_set_link(port, eth_link_is_up(port));
+		port->next_link_ms =
+			now_ms + (port->eths > 1 ? port->config.failover_ms : LINK_POLL_MS);
+		look_at_links(port);
 	}
 	if (now_ms >= port->next_stats_ms) {
 		port->next_stats_ms = now_ms + STATS_POLL_MS;
@@ -404,7 +516,7 @@ static uint32_t eth_speed(struct port *port)
 {
 	struct rte_eth_link link;
 
-	if (rte_eth_link_get_nowait(port->eth_id, &link) != 0 ||
+	if (rte_eth_link_get_nowait(port->eth[port->eth_now].id, &link) != 0 ||
 	    link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN)
 		return 0;
 	return link.link_speed;
@@ -466,7 +578,7 @@ static void memif_destroy(struct port *port)
 /* A client starts only if its server answers; until then starting is retried periodically. */
 static void memif_try(struct port *port)
 {
-	port->eth_waiting = rte_eth_dev_start(port->eth_id) != 0;
+	port->eth_waiting = rte_eth_dev_start(port->eth[0].id) != 0;
 }
 
 /* When to give up on memif_try(); the longer time lets a handshake complete. */

@@ -114,7 +114,8 @@ void kernel_refresh(struct port *port)
 	for (const struct ifaddrs *a = all; a; a = a->ifa_next) {
 		int own = -1;
 
-		if (strcmp(a->ifa_name, port->config.device) == 0 && to_ip(a->ifa_addr, ip))
+		if (strcmp(a->ifa_name, port->eth[port->eth_now].device) == 0 &&
+		    to_ip(a->ifa_addr, ip))
 			own = route_own_address(port, ip);
 		if (own >= 0)
 			has[own] = true;

@@ -56,17 +56,27 @@ static bool device_is_good(const struct port_config *c)
 	return c->device[0] != '\0' && !strpbrk(c->device, ",[]\"'");
 }
 
+static bool backup_is_good(const struct port_config *c)
+{
+	return !c->backup[0] ||
+	       (c->type == PORT_AF_PACKET && c->failover_ms != 0 && !strpbrk(c->backup, ",[]\"'") &&
+		strcmp(c->backup, c->device) != 0);
+}
+
 /* What is wrong, or NULL. */
 static const char *find_fault(const struct port_config *c)
 {
 	if ((unsigned int)c->type >= PORT_TYPE_COUNT)
 		return "unknown type";
-	if (!ends_within(c->device, PORT_DEVICE_BYTES) || !ends_within(c->peer, PORT_NAME_BYTES) ||
+	if (!ends_within(c->device, PORT_DEVICE_BYTES) ||
+	    !ends_within(c->backup, PORT_DEVICE_BYTES) || !ends_within(c->peer, PORT_NAME_BYTES) ||
 	    !ends_within(c->capture_path, PORT_PATH_BYTES))
 		return "a name is too long";
 	if (!device_is_good(c))
 		return c->type == PORT_RING ? "a ring port needs a peer"
 					    : "device name missing or bad";
+	if (!backup_is_good(c))
+		return "the backup is no other interface, or the port not of type af_packet";
 	if (c->mac[0] & 1)
 		return "the MAC address is a multicast address";
 	if (!addresses_are_good(c))

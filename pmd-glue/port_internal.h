@@ -47,7 +47,9 @@ struct port_filter {
 struct port_queue {
 	struct port *port;		    /* create */
 	uint16_t id;			    /* create */
-	uint16_t eth_id;		    /* create; real drivers only */
+	uint16_t eth_id;		    /* control, atomic; real drivers only */
+	uint16_t spare_id;		    /* the same: of the device not in use */
+	bool has_spare;			    /* create */
 	bool captured;			    /* control, atomic: some capture wants its frames */
 	struct rte_ring *rx_ring;	    /* create; ring ports only */
 	struct rte_ring *tx_ring;	    /* create; ring ports only */
@@ -60,6 +62,15 @@ struct port_queue {
 	uint64_t count[PORT_COUNTER_COUNT]; /* queue */
 	struct source_limit sources;	    /* queue; its key: create */
 } __rte_cache_aligned;
+
+/* A device that carries a port: that of its configuration, or its backup. */
+struct eth_device {
+	const char *device;	      /* as configured */
+	uint16_t id;		      /* DPDK's number, */
+	char name[PORT_DEVICE_BYTES]; /* and name */
+	bool added;		      /* it is there because of us */
+	bool hears_groups;	      /* all of them, or all frames */
+};
 
 /* The backend of a port type. All but tx_plain run on the control thread; 0 or -errno. */
 struct port_driver {
@@ -109,10 +120,8 @@ struct port {
 	struct ring_wire *wire;
 	unsigned int wire_side;
 	/* real drivers */
-	uint16_t eth_id;
-	char eth_name[PORT_DEVICE_BYTES];
-	bool eth_added;		     /* the device is there because of us */
-	bool eth_hears_groups;	     /* all of them, or all frames */
+	struct eth_device eth[2];
+	unsigned int eths, eth_now;  /* how many there are; which is in use */
 	bool eth_waiting;	     /* memif client: started, server not there yet */
 	struct rte_mempool *rx_pool; /* packet_pool, or one of our own (af_xdp) */
 };

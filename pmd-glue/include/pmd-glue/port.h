@@ -87,6 +87,10 @@ struct port_config {
 	 * socket's path. PCI: the address, 0000:03:00.0. ring: unused.
 	 */
 	char device[PORT_DEVICE_BYTES];
+	/* af_packet: the interface that takes its place while its link is down, if its own is up. Frames
+	 * keep their source, and neighbours are told where it is now. Empty: none. */
+	char backup[PORT_DEVICE_BYTES];
+	uint16_t failover_ms;	    /* with a backup: how often links are looked at; at least 1 */
 	char peer[PORT_NAME_BYTES]; /* ring: name of the port at the other end; may be its own */
 	bool memif_server;
 	uint32_t memif_id;

@@ -251,6 +251,7 @@ TEST(config__contradictions_are_refused)
 	REFUSED(c.addresses.count = PORT_ADDRESSES_MAX + 1, -EINVAL);
 	REFUSED(c.addresses.at[0].prefix_len = 33, -EINVAL);
 	REFUSED(c.addresses.at[0].v6 = true, -EINVAL);
+	REFUSED(strcpy(c.backup, "eth1"), -EINVAL);
 	REFUSED(c.mac[0] = 1, -EINVAL);
 	REFUSED(c.vlan = 4095, -EINVAL);
 	REFUSED(c.mtu_bytes = 300, -EINVAL);

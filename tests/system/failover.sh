@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Two hosts with two wires each, ports with a backup. One wire after the other is taken away while messages run, every byte
+# checked: no queue pair notices but by a pause, which is printed.
+. "$(dirname "$0")/lib.sh"
+
+# second_wire: hca1 on both hosts, beside hca0.
+second_wire() {
+	local end=sh$$
+	ip link add "${end}c" type veth peer name "${end}d" &&
+		ip link set "${end}c" netns "$HOST_A" && ip link set "${end}d" netns "$HOST_B" &&
+		ip -n "$HOST_A" link set "${end}c" name hca1 mtu 4200 up &&
+		ip -n "$HOST_B" link set "${end}d" name hca1 mtu 4200 up
+}
+
+# failovers NAME: how often the port of daemon NAME went over.
+failovers() {
+	"$TOOL" --socket "$SCRATCH/$1.sock" counters --all | awk '$1 == "failovers" { print $2; exit }'
+}
+
+both_went_over() { [ "$(failovers a)" -ge "$1" ] && [ "$(failovers b)" -ge "$1" ]; }
+
+# cut FIRST: the two wires in turn, FIRST times already done; a wire returns when both daemons have gone over.
+cut() {
+	local times=$1 wire
+	for wire in hca0 hca1 hca0 hca1; do
+		sleep 0.5
+		times=$((times + 1))
+		ip -n "$HOST_A" link set "$wire" down
+		wait_for 10 both_went_over $times || echo "nobody went over from $wire"
+		sleep 0.3
+		ip -n "$HOST_A" link set "$wire" up
+	done
+}
+
+# during ARGUMENTS...: a test between the hosts, while the wires are cut four times.
+during() {
+	local cutter
+	: >"$SCRATCH/cut.log"
+	cut $cuts >"$SCRATCH/cut.log" &
+	cutter=$!
+	between "$@"
+	wait "$cutter"
+	cuts=$((cuts + 4))
+	check "$1: four failovers at each end" no_lines "$SCRATCH/cut.log"
+}
+
+need_netns
+hosts 4200
+second_wire || skip 'cannot lay a second wire'
+for number in 1 2; do
+	network_config $number $((number > 1 && $(nproc) > 1)) >"$SCRATCH/$number.conf"
+	printf 'backup = hca1\nfailover_ms = 5\n' >>"$SCRATCH/$number.conf"
+done
+daemon a on "$HOST_A" -c "$SCRATCH/1.conf"
+daemon_a=$started
+daemon b on "$HOST_B" -c "$SCRATCH/2.conf"
+daemon_b=$started
+a_side=(on "$HOST_A") b_side=(on "$HOST_B") server_address=192.0.2.2
+cuts=0
+# The exchange over TCP needs a wire that stays.
+ip link add "sh$$e" type veth peer name "sh$$f" && ip link set "sh$$e" netns "$HOST_A" && ip link set "sh$$f" netns "$HOST_B"
+ip -n "$HOST_A" address add 198.51.100.1/24 dev "sh$$e" && ip -n "$HOST_A" link set "sh$$e" up
+ip -n "$HOST_B" address add 198.51.100.2/24 dev "sh$$f" && ip -n "$HOST_B" link set "sh$$f" up
+server_address=198.51.100.2
+
+during write_bw --verify -q 4 -s 65536 -D 8
+during read_bw --verify -b -q 2 -s 20000 -D 8
+during send_lat --verify -D 8
+grep -A1 t_max "$SCRATCH/client.log" | sed 's/^/   /'
+check 'daemon a ends cleanly' stop "$daemon_a"
+check 'daemon b ends cleanly' stop "$daemon_b"
+finish
