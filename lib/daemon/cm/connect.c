@@ -53,6 +53,7 @@ static void fill_req(const struct cm_connection *c, enum cm_service_type type,
 		.pkey = PKEY_DEFAULT,
 		.mtu = c->path.mtu,
 		.max_cm_retries = c->max_retries,
+		.vendor_id = end->vendor_id & 0xffffff,
 		.path =
 			{
 				.local_lid = LID_NONE,
@@ -89,6 +90,7 @@ struct cm_connection *cm_send_req(struct cm *cm, uint64_t now, void *owner,
 	c->rnr_retry_count = end->rnr_retry_count & 7;
 	c->transaction = (uint64_t)cm->ops->random(cm->ctx) << 32 | c->local_id;
 	cm_message_begin(c, &m, CM_REQ);
+	m.modifier = end->options;
 	fill_req(c, type, end, &m.req);
 	cm_message_private(&m, end->private_data, end->private_bytes);
 	cm_step(c, CM_REQ_SENT);
@@ -298,6 +300,7 @@ int cm_send_rep(struct cm_connection *c, uint64_t now, const struct cm_end *end)
 	if (c->state != CM_REQ_RCVD && c->state != CM_MRA_REQ_SENT)
 		return -EINVAL;
 	cm_message_begin(c, &m, CM_REP);
+	m.modifier = end->options;
 	m.rep = (struct cm_rep){
 		.qkey = end->qkey,
 		.qpn = end->qpn & 0xffffff,
@@ -308,6 +311,8 @@ int cm_send_rep(struct cm_connection *c, uint64_t now, const struct cm_end *end)
 		.flow_control = end->flow_control,
 		.srq = end->srq,
 		.rnr_retry_count = end->rnr_retry_count & 7,
+		.vendor_id = {(uint8_t)(end->vendor_id >> 16), (uint8_t)(end->vendor_id >> 8),
+			      (uint8_t)end->vendor_id},
 		.guid = c->cm->ops->guid(c->cm->ctx, c->path.device),
 	};
 	if (cm_message_private(&m, end->private_data, end->private_bytes))

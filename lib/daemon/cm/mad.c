@@ -24,6 +24,7 @@ enum {
 	AT_STATUS = 4,
 	AT_TRANSACTION = 8,
 	AT_ATTRIBUTE = 16,
+	AT_MODIFIER = 20,
 	INFO_BYTES = 72, /* additional information, in messages that have it */
 	GID_BYTES = 16,
 };
@@ -52,9 +53,10 @@ struct row {
 		AT(byte + 42, 0, 4, m.sl), AT(byte + 42, 4, 1, m.subnet_local),                    \
 		AT(byte + 43, 0, 5, m.ack_timeout)
 
-/* Both EE context numbers belong to RD and stay 0; vendors' options in bytes 5 to 7 are ignored. */
+/* Both EE context numbers belong to RD and stay 0. */
 static const struct row req_rows[] = {
 	AT(0, 0, 32, local_id),
+	AT(5, 0, 24, req.vendor_id),
 	AT(8, 0, 64, req.service_id),
 	AT(16, 0, 64, req.guid),
 	AT(28, 0, 32, req.qkey),
@@ -95,8 +97,11 @@ static const struct row rep_rows[] = {
 	AT(4, 0, 32, remote_id),
 	AT(8, 0, 32, rep.qkey),
 	AT(12, 0, 24, rep.qpn),
+	AT(15, 0, 8, rep.vendor_id[0]),
 	AT(16, 0, 24, rep.eecn),
+	AT(19, 0, 8, rep.vendor_id[1]),
 	AT(20, 0, 24, rep.psn),
+	AT(23, 0, 8, rep.vendor_id[2]),
 	AT(24, 0, 8, rep.responder_resources),
 	AT(25, 0, 8, rep.initiator_depth),
 	AT(26, 0, 5, rep.target_ack_delay),
@@ -258,7 +263,6 @@ static bool values_allowed(const struct cm_message *m)
 	}
 }
 
-/* The attribute modifier is ignored: peers put vendors' options into it. */
 static enum cm_malformed read_header(const uint8_t *mad, struct cm_message *m)
 {
 	if (mad[0] != BASE_VERSION || mad[1] != CLASS_CM || mad[2] != CLASS_VERSION)
@@ -268,6 +272,7 @@ static enum cm_malformed read_header(const uint8_t *mad, struct cm_message *m)
 	m->status = (uint16_t)get_bits(mad + AT_STATUS, 0, 16);
 	m->transaction = get_bits(mad + AT_TRANSACTION, 0, 64);
 	m->type = (uint16_t)get_bits(mad + AT_ATTRIBUTE, 0, 16);
+	m->modifier = (uint32_t)get_bits(mad + AT_MODIFIER, 0, 32);
 	return format_of(m->type) ? CM_WELL_FORMED : CM_UNKNOWN;
 }
 
@@ -316,6 +321,7 @@ void cm_mad_build(const struct cm_message *m, uint8_t mad[CM_MAD_BYTES])
 	put_bits(mad + AT_STATUS, 0, 16, m->status);
 	put_bits(mad + AT_TRANSACTION, 0, 64, m->transaction);
 	put_bits(mad + AT_ATTRIBUTE, 0, 16, m->type);
+	put_bits(mad + AT_MODIFIER, 0, 32, m->modifier);
 	for (i = 0; i < f->row_count; i++)
 		write_row(&f->rows[i], data, m);
 	if (f->info_at) {

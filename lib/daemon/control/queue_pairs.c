@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include "control_priv.h"
+#include "host-abi/ece.h"
 
 /* Converts the client's addresses of a new QP's queues to the daemon's. 0, -EINVAL. */
 static int queues(const struct client *client, const struct mr *mr, const struct control_qp *in,
@@ -142,6 +143,39 @@ int run_query_qp(struct call *call)
 		return -ENOENT;
 	return ceu_errno(ceu_exec(call->client->device->config.ceu, CEU_QUERY_QP, in->number, NULL,
 				  0, call->reply, sizeof(struct control_qp_attr)));
+}
+
+static void put_ece(struct control_ece *out, uint32_t qpn, uint8_t features)
+{
+	*out = (struct control_ece){
+		.qpn = qpn, .vendor_id = ECE_VENDOR, .options = features ? ECE_MARK | features : 0};
+}
+
+int run_query_ece(struct call *call)
+{
+	const struct control_number *in = call->body;
+	uint8_t features;
+
+	if (!object_find(call->client, OBJECT_QP, in->number))
+		return -ENOENT;
+	features = ceu_qp_offers(call->client->device->config.ceu, in->number);
+	put_ece(call->reply, in->number, features);
+	return features ? 0 : -EOPNOTSUPP;
+}
+
+/* Options of another maker, or of nobody, are nothing that we can do. */
+int run_set_ece(struct call *call)
+{
+	struct ceu *ceu = call->client->device->config.ceu;
+	const struct control_ece *in = call->body;
+	bool ours = in->vendor_id == ECE_VENDOR && (in->options & ECE_MARK_MASK) == ECE_MARK;
+
+	if (!object_find(call->client, OBJECT_QP, in->qpn))
+		return -ENOENT;
+	if (ceu_qp_agree(ceu, in->qpn, ours ? in->options & ECE_REPEAT : 0))
+		return -EINVAL;
+	put_ece(call->reply, in->qpn, ceu_qp_offers(ceu, in->qpn));
+	return 0;
 }
 
 /* Our side of a path, and with a destination the next hop. 0, -EINVAL (no such GID), -EAGAIN,

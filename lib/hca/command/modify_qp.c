@@ -421,6 +421,7 @@ static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 	eq_forget(ceu->config.completion, EVENT_OF_QP, q->index); /* of its former life, */
 	q->epoch = ++ceu->lives; /* as is whatever waits before modules that are slow or paused */
 	q->leaving = 0;
+	q->agreed = 0;
 	memset(q->path, 0, sizeof(q->path)); /* HeaderParser takes nothing from the former peer */
 	q->way = (struct qp_way){0};
 	__atomic_store_n(&q->qpn, qpn, __ATOMIC_RELEASE);
@@ -451,6 +452,43 @@ void ceu_peer_gives_no_credits(struct ceu *ceu, uint32_t qpn)
 
 	if (q)
 		__atomic_or_fetch(&q->rrc.credits, CREDITS_UNLIMITED, __ATOMIC_RELEASE);
+}
+
+/* What this side can do: the service and the setting permit it. */
+static uint8_t features_of(const struct ceu *ceu, const struct qp *q)
+{
+	bool keeps = engine_setting(&ceu->config.engines[q->engine], loss_recovery) ==
+		     LOSS_RECOVERY_KEEP;
+
+	return q->service == SERVICE_RC && keeps ? AGREED_REPEAT : 0;
+}
+
+static bool may_agree(const struct qp *q)
+{
+	return qp_state(q) == QP_RST || qp_state(q) == QP_INIT;
+}
+
+uint8_t ceu_qp_offers(struct ceu *ceu, uint32_t qpn)
+{
+	const struct qp *q = qp_find(ceu->config.qps, qpn);
+
+	if (!q)
+		return 0;
+	if (may_agree(q) && !(q->agreed & AGREED_ASKED))
+		return features_of(ceu, q);
+	return q->agreed & (uint8_t)~AGREED_ASKED;
+}
+
+enum ceu_status ceu_qp_agree(struct ceu *ceu, uint32_t qpn, uint8_t features)
+{
+	struct qp *q = qp_find(ceu->config.qps, qpn);
+
+	if (!q)
+		return CEU_BAD_PARAM;
+	if (!may_agree(q))
+		return CEU_BAD_SYS_STATE;
+	q->agreed = AGREED_ASKED | (features & features_of(ceu, q));
+	return CEU_OK;
 }
 
 /* The mask has all that the row requires and nothing that it does not know. */

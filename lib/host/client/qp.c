@@ -401,6 +401,31 @@ int softhca_query_qp(struct softhca_qp *qp, struct softhca_qp_attr *attr)
 	return 0;
 }
 
+/* ---- enhanced connection establishment ---- */
+
+int softhca_query_ece(struct softhca_qp *qp, struct softhca_ece *ece)
+{
+	struct control_number in = {.number = qp->number};
+	struct control_ece r = {0};
+	int rc =
+		ctx_call(qp->node.ctx, CONTROL_QUERY_ECE, &in, sizeof(in), &r, sizeof(r), -1, NULL);
+
+	*ece = (struct softhca_ece){.vendor_id = r.vendor_id, .options = r.options};
+	return rc;
+}
+
+int softhca_set_ece(struct softhca_qp *qp, struct softhca_ece *ece)
+{
+	struct control_ece in = {
+		.qpn = qp->number, .vendor_id = ece->vendor_id, .options = ece->options};
+	struct control_ece r;
+	int rc = ctx_call(qp->node.ctx, CONTROL_SET_ECE, &in, sizeof(in), &r, sizeof(r), -1, NULL);
+
+	if (!rc)
+		ece->options = r.options;
+	return rc;
+}
+
 /* ---- connect by exchanging endpoints ---- */
 
 int softhca_local_endpoint(struct softhca_qp *qp, uint32_t gid_index,

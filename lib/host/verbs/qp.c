@@ -358,3 +358,30 @@ VERBS_PUBLIC int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int 
 		};
 	return 0;
 }
+
+/* ---- enhanced connection establishment ---- */
+
+VERBS_PUBLIC int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	struct softhca_ece is;
+	int rc;
+
+	*ece = (struct ibv_ece){0};
+	rc = qp_known(qp) ? softhca_query_ece(to_shca_qp(qp)->qp, &is) : -EINVAL;
+	if (rc)
+		return verbs_status(rc);
+	ece->vendor_id = is.vendor_id;
+	ece->options = is.options;
+	return 0;
+}
+
+VERBS_PUBLIC int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	struct softhca_ece to = {.vendor_id = ece->vendor_id, .options = ece->options};
+	int rc = qp_known(qp) && !ece->comp_mask ? softhca_set_ece(to_shca_qp(qp)->qp, &to)
+						 : -EINVAL;
+
+	if (!rc)
+		ece->options = to.options;
+	return verbs_status(rc);
+}

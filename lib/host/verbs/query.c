@@ -5,13 +5,12 @@
  */
 #include <string.h>
 #include <time.h>
+#include "host-abi/ece.h"
 #include "verbs_priv.h"
 
-/*
- * The maker of the device. Programs choose workarounds by these numbers, so they must be no one
- * else's: the vendor is a locally administered OUI, ending in "SH".
- */
-enum { VENDOR_ID = 0x025348, VENDOR_PART_ID = 1, HW_VERSION = 1 };
+/* The maker of the device. Programs choose workarounds by these numbers, so they must be no one
+ * else's. */
+enum { VENDOR_ID = ECE_VENDOR, VENDOR_PART_ID = 1, HW_VERSION = 1 };
 
 enum {
 	/* Address handles live in the program's memory: this is the only limit. */

@@ -11,18 +11,6 @@ static void *refused(void)
 	return NULL;
 }
 
-/* Enhanced connection establishment is vendor-specific: there is nothing to negotiate. */
-VERBS_PUBLIC int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
-{
-	return verbs_status(-EOPNOTSUPP);
-}
-
-VERBS_PUBLIC int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
-{
-	*ece = (struct ibv_ece){0};
-	return verbs_status(-EOPNOTSUPP);
-}
-
 /* No guarantee: long copies may use stores that become visible in any order. */
 VERBS_PUBLIC int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op,
 					    uint32_t flags)

@@ -38,8 +38,10 @@ struct mad_field {
 static const struct mad_field mad_fields[] = {
 	FIELD(0, status, 4, 0, 16, 0, 0),
 	FIELD(0, transaction, 8, 0, 64, 0, 0),
+	FIELD(0, modifier, 20, 0, 32, 0, 0),
 
 	DATA(REQ, local_id, 0, 0, 32),
+	DATA(REQ, req.vendor_id, 5, 0, 24),
 	DATA(REQ, req.service_id, 8, 0, 64),
 	DATA(REQ, req.guid, 16, 0, 64),
 	DATA(REQ, req.qkey, 28, 0, 32),
@@ -94,8 +96,11 @@ static const struct mad_field mad_fields[] = {
 	IDS(REP),
 	DATA(REP, rep.qkey, 8, 0, 32),
 	DATA(REP, rep.qpn, 12, 0, 24),
+	DATA(REP, rep.vendor_id[0], 15, 0, 8),
 	DATA(REP, rep.eecn, 16, 0, 24),
+	DATA(REP, rep.vendor_id[1], 19, 0, 8),
 	DATA(REP, rep.psn, 20, 0, 24),
+	DATA(REP, rep.vendor_id[2], 23, 0, 8),
 	DATA(REP, rep.responder_resources, 24, 0, 8),
 	DATA(REP, rep.initiator_depth, 25, 0, 8),
 	DATA(REP, rep.target_ack_delay, 26, 0, 5),

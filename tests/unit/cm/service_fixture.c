@@ -537,16 +537,19 @@ static struct rdma_ucm_conn_param param(uint32_t qpn, const char *data)
 	return p;
 }
 
+struct rdma_ucm_ece offered_ece, answered_ece;
+
 int connect_id(struct channel *ch, uint32_t id, uint32_t qpn, const char *data)
 {
-	struct rdma_ucm_connect in = {.id = id, .conn_param = param(qpn, data)};
+	struct rdma_ucm_connect in = {.id = id, .conn_param = param(qpn, data), .ece = offered_ece};
 
 	return RUN_SILENT(CONNECT, in);
 }
 
 int accept_id(struct channel *ch, uint32_t id, uint64_t uid, uint32_t qpn, const char *data)
 {
-	struct rdma_ucm_accept in = {.id = id, .uid = uid, .conn_param = param(qpn, data)};
+	struct rdma_ucm_accept in = {
+		.id = id, .uid = uid, .conn_param = param(qpn, data), .ece = answered_ece};
 
 	in.conn_param.responder_resources = 3;
 	in.conn_param.initiator_depth = 1;

@@ -117,6 +117,8 @@ int resolve_ip(struct channel *ch, uint32_t id, const char *source, const char *
 	       uint16_t port, uint32_t timeout_ms);
 int resolve_route(struct channel *ch, uint32_t id);
 int listen_id(struct channel *ch, uint32_t id, uint32_t backlog);
+/* What connect_id() offers and accept_id() answers; none at first. */
+extern struct rdma_ucm_ece offered_ece, answered_ece;
 int connect_id(struct channel *ch, uint32_t id, uint32_t qpn, const char *data);
 int accept_id(struct channel *ch, uint32_t id, uint64_t uid, uint32_t qpn, const char *data);
 /* The accept of the active side: "my QP is ready". */

@@ -397,6 +397,38 @@ TEST(notify__established)
 			 -EINVAL);
 }
 
+/* Enhanced connection establishment: REQ and REP carry what either program says of its queue pair; from
+ * one that says nothing nothing comes. */
+TEST(ece__is_carried)
+{
+	static const struct rdma_ucm_ece pairs[][2] = {
+		{{0x025348, 0x53480001}, {0x025348, 0x53480001}},
+		{{0xffffff, UINT32_MAX}, {0x123456, 0x80000001}},
+		{{0x025348, 0x53480001}, {0}},
+		{{0}, {0}},
+	};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		struct end l = listener(1, RDMA_PS_TCP, "10.0.0.2", 7174);
+		struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
+		struct rdma_ucm_event_resp e;
+		uint32_t id;
+
+		offered_ece = pairs[i][0];
+		answered_ece = pairs[i][1];
+		assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
+		id = requested(&l, &e);
+		assert_memory_equal(&e.ece, &offered_ece, sizeof(e.ece));
+		assert_int_equal(accept_id(&l.ch, id, 300, 0x222, ""), 0);
+		settle();
+		e = expect_event(&c.ch, UCM_EVENT_CONNECT_RESPONSE);
+		assert_memory_equal(&e.ece, &answered_ece, sizeof(e.ece));
+		assert_int_equal(destroy_id(&c.ch, c.id, NULL), 0);
+		assert_int_equal(destroy_id(&l.ch, id, NULL), 0);
+		assert_int_equal(destroy_id(&l.ch, l.id, NULL), 0);
+	}
+}
+
 /* REQ and REP say what each queue pair does, whatever the programs say; each is notified of its
  * peer.
  */

@@ -486,6 +486,56 @@ TEST(states__datagrams)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
+/* ibv_set_ece() takes what the peer can do and gives back what both can; nothing of other makers, or that
+ * another maker's device has put under our number. */
+TEST(ece__both_can)
+{
+	enum { OURS = 0x025348, ALL = 0x53480001 };
+	static const struct {
+		struct ibv_ece peer;
+		uint32_t agreed;
+	} rows[] = {
+		{{OURS, ALL, 0}, ALL},	    {{OURS, ALL | 0xfffe, 0}, ALL},
+		{{OURS, 0x53480000, 0}, 0}, {{OURS, 1, 0}, 0},
+		{{OURS, 0x10000001, 0}, 0}, {{OURS, 0, 0}, 0},
+		{{0x15b3, ALL, 0}, 0},	    {{0, 0, 0}, 0},
+	};
+	struct ibv_qp *qp = make(IBV_QPT_RC);
+	struct ibv_ece ece;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(ibv_query_ece(qp, &ece), 0);
+		assert_true(ece.vendor_id == OURS && ece.options == ALL && !ece.comp_mask);
+		if (i % 2)
+			assert_int_equal(modify(qp, IBV_QPS_INIT, TO_INIT), 0);
+		ece = rows[i].peer;
+		assert_int_equal(ibv_set_ece(qp, &ece), 0);
+		assert_int_equal(ece.vendor_id, rows[i].peer.vendor_id);
+		assert_int_equal(ece.options, rows[i].agreed);
+		assert_int_equal(ibv_query_ece(qp, &ece), rows[i].agreed ? 0 : EOPNOTSUPP);
+		assert_int_equal(ece.options, rows[i].agreed);
+		assert_int_equal(modify(qp, IBV_QPS_RESET, IBV_QP_STATE), 0);
+	}
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
+TEST(ece__too_late_or_impossible)
+{
+	struct ibv_qp *qp = make(IBV_QPT_RC), *ud = make(IBV_QPT_UD);
+	struct ibv_ece ece = {0x025348, 0x53480001, 1};
+
+	assert_int_equal(ibv_set_ece(qp, &ece), EINVAL);
+	ece.comp_mask = 0;
+	assert_int_equal(modify(qp, IBV_QPS_INIT, TO_INIT), 0);
+	assert_int_equal(modify(qp, IBV_QPS_RTR, TO_RTR), 0);
+	assert_int_equal(ibv_set_ece(qp, &ece), EINVAL);
+	assert_int_equal(ibv_query_ece(qp, &ece), EOPNOTSUPP); /* nothing was agreed */
+	assert_int_equal(ibv_query_ece(ud, &ece), EOPNOTSUPP);
+	assert_true(!ece.vendor_id && !ece.options);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_qp(ud), 0);
+}
+
 TEST(states__addresses_that_cannot_be)
 {
 	struct ibv_qp *qp = make(IBV_QPT_RC);

@@ -40,8 +40,9 @@ static void pass_flow_control(const struct ucm_id *id, bool peer_gives_credits)
 		d->peer_gives_no_credits(d->ctx, id->channel->user, id->qpn);
 }
 
-/* Fills in our side's parameters. */
-static void fill_end(struct ucm_id *id, const struct rdma_ucm_conn_param *p, struct cm_end *end)
+/* Fills in our side's parameters; `ece` is the program's affair, and that of the queue pair's device. */
+static void fill_end(struct ucm_id *id, const struct rdma_ucm_conn_param *p,
+		     const struct rdma_ucm_ece *ece, struct cm_end *end)
 {
 	id->qpn = p->qp_num & 0xffffff;
 	id->srq = p->srq;
@@ -54,12 +55,15 @@ static void fill_end(struct ucm_id *id, const struct rdma_ucm_conn_param *p, str
 		.rnr_retry_count = MIN(p->rnr_retry_count, RETRIES_MOST),
 		.flow_control = gives_credits(id),
 		.srq = p->srq,
+		.vendor_id = ece->vendor_id,
+		.options = ece->attr_mod,
 		.private_data = p->private_data,
 		.private_bytes = p->private_data_len,
 	};
 }
 
-static int send_req(struct ucm_id *id, const struct rdma_ucm_conn_param *p)
+static int send_req(struct ucm_id *id, const struct rdma_ucm_conn_param *p,
+		    const struct rdma_ucm_ece *ece)
 {
 	struct cm_service *s = id->channel->service;
 	uint8_t data[CM_PRIVATE_MAX];
@@ -70,7 +74,7 @@ static int send_req(struct ucm_id *id, const struct rdma_ucm_conn_param *p)
 		return bytes;
 	if (id->qp_type != UCM_QPT_RC && id->qp_type != UCM_QPT_UC)
 		return -EINVAL;
-	fill_end(id, p, &end);
+	fill_end(id, p, ece, &end);
 	end.private_data = data;
 	end.private_bytes = (uint8_t)bytes;
 	id->responder_resources = p->responder_resources;
@@ -97,7 +101,7 @@ int ucm_do_connect(struct ucm_call *call, const struct rdma_ucm_connect *in, str
 	if (id->qp_type == UCM_QPT_UD)
 		ret = ucm_sidr_connect(id, &in->conn_param);
 	else
-		ret = send_req(id, &in->conn_param);
+		ret = send_req(id, &in->conn_param, &in->ece);
 	if (!ret)
 		ucm_id_step(id, UCM_CONNECT);
 	return ret;
@@ -105,12 +109,13 @@ int ucm_do_connect(struct ucm_call *call, const struct rdma_ucm_connect *in, str
 
 /* The passive side sends its parameters; the active side confirms that the program has set up its
  * QP. */
-static int send_rep(struct ucm_id *id, const struct rdma_ucm_conn_param *p)
+static int send_rep(struct ucm_id *id, const struct rdma_ucm_conn_param *p,
+		    const struct rdma_ucm_ece *ece)
 {
 	struct cm_end end;
 	int ret;
 
-	fill_end(id, p, &end);
+	fill_end(id, p, ece, &end);
 	ret = cm_send_rep(id->connection, now_of(id), &end);
 	if (ret)
 		return ret;
@@ -120,11 +125,12 @@ static int send_rep(struct ucm_id *id, const struct rdma_ucm_conn_param *p)
 	return 0;
 }
 
-static int accept_it(struct ucm_id *id, const struct rdma_ucm_conn_param *p)
+static int accept_it(struct ucm_id *id, const struct rdma_ucm_conn_param *p,
+		     const struct rdma_ucm_ece *ece)
 {
 	if (id->qp_type == UCM_QPT_UD)
 		return ucm_sidr_accept(id, p);
-	return p ? send_rep(id, p) : cm_send_rtu(id->connection, now_of(id), NULL, 0);
+	return p ? send_rep(id, p, ece) : cm_send_rtu(id->connection, now_of(id), NULL, 0);
 }
 
 static int reject_it(struct ucm_id *id, uint8_t reason, const void *data, uint8_t bytes)
@@ -145,7 +151,7 @@ int ucm_do_accept(struct ucm_call *call, const struct rdma_ucm_accept *in, struc
 		return ret;
 	if (id->state != UCM_CONNECT)
 		return -EINVAL;
-	ret = accept_it(id, p);
+	ret = accept_it(id, p, &in->ece);
 	if (ret)
 		reject_it(id, CM_REJ_CONSUMER, NULL, 0);
 	else if (p)
@@ -237,6 +243,9 @@ static void on_rep(struct ucm_id *id, const struct cm_message *m)
 	p->rnr_retry_count = r->rnr_retry_count;
 	p->srq = r->srq;
 	p->qp_num = r->qpn;
+	e->body.ece.vendor_id =
+		(uint32_t)r->vendor_id[0] << 16 | (uint32_t)r->vendor_id[1] << 8 | r->vendor_id[2];
+	e->body.ece.attr_mod = m->modifier;
 	ucm_event_post(e);
 }
 

@@ -88,6 +88,8 @@ static void fill_event(struct ucm_event *e, const struct cm_message *m, unsigned
 	c->rnr_retry_count = m->req.rnr_retry_count;
 	c->srq = m->req.srq;
 	c->qp_num = m->req.qpn;
+	e->body.ece.vendor_id = m->req.vendor_id;
+	e->body.ece.attr_mod = m->modifier;
 }
 
 /* 0, or the reason, by kind of message, why this listener cannot serve it. */

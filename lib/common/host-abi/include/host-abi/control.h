@@ -495,6 +495,14 @@ struct control_qp_attr {
 	uint8_t path_mig_state; /* enum control_mig_state */
 };
 
+/* What a queue pair offers or has agreed to (host-abi/ece.h). */
+struct control_ece {
+	uint32_t qpn;
+	uint32_t vendor_id;
+	uint32_t options;
+	uint32_t reserved;
+};
+
 struct control_multicast {
 	uint32_t qpn;
 	uint32_t reserved;

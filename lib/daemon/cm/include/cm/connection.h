@@ -120,8 +120,9 @@ struct cm_end {
 	uint8_t responder_resources, initiator_depth;
 	uint8_t retry_count, rnr_retry_count; /* 0..7 */
 	bool flow_control, srq;
-	const void *private_data; /* copied */
-	uint8_t private_bytes;	  /* 0..cm_private_bytes() of the message */
+	uint32_t vendor_id, options; /* ECE: 24 bits, 32 bits; 0: none */
+	const void *private_data;    /* copied */
+	uint8_t private_bytes;	     /* 0..cm_private_bytes() of the message */
 };
 
 /*

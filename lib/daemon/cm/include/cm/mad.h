@@ -77,6 +77,7 @@ struct cm_req {
 	uint16_t pkey;
 	uint8_t mtu;		/* 1..5 */
 	uint8_t max_cm_retries; /* 4 bits */
+	uint32_t vendor_id;	/* 24 bits: of the sender; with cm_message.modifier */
 	struct cm_mad_path path, alternate;
 };
 
@@ -87,6 +88,7 @@ struct cm_rep {
 	uint8_t failover_accepted; /* 2 bits */
 	bool flow_control, srq;
 	uint8_t rnr_retry_count; /* 3 bits */
+	uint8_t vendor_id[3];	 /* as in the REQ, the highest byte first */
 	uint64_t guid;
 };
 
@@ -135,6 +137,7 @@ struct cm_message {
 	uint16_t type; /* enum cm_type */
 	uint16_t status;
 	uint64_t transaction;
+	uint32_t modifier; /* REQ, REP: options of the vendor; of others: any */
 	uint32_t local_id,
 		remote_id; /* communication IDs, the sender's first; 0 where it has none */
 	union {
@@ -169,8 +172,7 @@ enum cm_malformed {
 
 /*
  * Any bytes from the wire; bytes beyond 256 are ignored. *out is complete if CM_WELL_FORMED is
- * returned. Reserved fields are ignored, and so are those that vendors use for extensions
- * (attribute modifier, bytes 5 to 7 of a REQ). MADs with a reserved or unsupported transport
+ * returned. Reserved fields are ignored. MADs with a reserved or unsupported transport
  * service type are well formed: that is a reason to reject.
  */
 enum cm_malformed cm_mad_parse(const uint8_t *bytes, size_t n, struct cm_message *out);

@@ -272,4 +272,14 @@ const struct ceu_transition *ceu_transition_find(enum qp_state from, enum qp_sta
  */
 void ceu_peer_gives_no_credits(struct ceu *ceu, uint32_t qpn);
 
+/*
+ * Enhanced connection establishment: what a queue pair offers to do beyond the standard, or in RST and
+ * INIT, once ceu_qp_agree() was called, and in later states, what was agreed. Bits of enum qp_agreed. 0:
+ * nothing.
+ */
+uint8_t ceu_qp_offers(struct ceu *ceu, uint32_t qpn);
+/* The peer can do that: what both can is agreed until the queue pair is reset. In RST and INIT only.
+ * CEU_OK, CEU_BAD_PARAM, CEU_BAD_SYS_STATE. */
+enum ceu_status ceu_qp_agree(struct ceu *ceu, uint32_t qpn, uint8_t features);
+
 #endif

@@ -77,6 +77,12 @@ enum ee_gap {
 };
 #define EE_GAP_SILENT (EE_GAP_SEQUENCE | EE_GAP_RNR) /* no NAK, no unsolicited ACK */
 
+/* agreed: what the peer can do beyond the standard. Never set for others, who never see it. */
+enum qp_agreed {
+	AGREED_REPEAT = 1,   /* selective repeat: doc/transport.md#between-equals */
+	AGREED_ASKED = 0x80, /* the client has said what the peer can */
+};
+
 /* rrc.credits: the LSN granted by the newest AETH with credits, and: */
 #define CREDITS_CAME	  (1u << 24) /* any such AETH has arrived */
 #define CREDITS_UNLIMITED (1u << 25) /* no limit: 11111b received, or set by the peer's CM */
@@ -163,6 +169,7 @@ struct qp {
 	uint16_t user;	   /* index of the user of its client, < USERS_MAX */
 	uint16_t access;   /* enum access_flags: what peers may do through the QP */
 	uint8_t sqd_turn;  /* atomic: number of this stay in SQD, never 0; changes on entry */
+	uint8_t agreed;	   /* enum qp_agreed */
 	struct qp_way way; /* atomic: which path; see path_migration.h */
 	uint8_t *sq; /* send queue in the daemon's address space; its MR stays while the QP lives */
 	uint32_t sq_bytes;

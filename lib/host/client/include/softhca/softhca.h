@@ -561,6 +561,19 @@ SOFTHCA_API int softhca_modify_qp(struct softhca_qp *qp, const struct softhca_qp
 /* Fills in all attributes as the daemon has them; which are valid follows from the service. 0. */
 SOFTHCA_API int softhca_query_qp(struct softhca_qp *qp, struct softhca_qp_attr *attr);
 
+/* Enhanced connection establishment: what a queue pair can do beyond the standard. */
+struct softhca_ece {
+	uint32_t vendor_id;
+	uint32_t options;
+};
+/* What the QP offers its peer; from softhca_set_ece() or RTR on, what was agreed. 0; -EOPNOTSUPP:
+ * nothing. */
+SOFTHCA_API int softhca_query_ece(struct softhca_qp *qp, struct softhca_ece *ece);
+/* *ece is what the peer has offered or agreed to, and becomes what both can do: options 0 if nothing,
+ * as with peers of other makers. Before RTR; a reset ends it. Both ends have to be told, or neither. 0; -EINVAL: a later
+ * state. */
+SOFTHCA_API int softhca_set_ece(struct softhca_qp *qp, struct softhca_ece *ece);
+
 /* What two programs exchange to connect. */
 struct softhca_endpoint {
 	uint32_t qpn;
