@@ -237,7 +237,7 @@ static bool shows_or_changes(const struct port_config *port)
 	const struct port_impairment *i = &port->impairment;
 
 	return port->capture_path[0] || i->loss > 0 || i->duplicate > 0 || i->reorder > 0 ||
-	       i->corrupt > 0 || i->mark > 0 || i->delay_us || i->jitter_us;
+	       i->corrupt > 0 || i->mark > 0 || i->delay_us || i->jitter_us || i->rate_mbps;
 }
 
 /* May packets refer to their payload? Both ends must be willing, and neither may copy frames for

@@ -128,6 +128,60 @@ int parse_peers(const char *value, struct peer_list *peers, struct reason *why)
 	return ret;
 }
 
+/* The number of a word in a list like none|dcqcn. */
+static int parse_word(const char *word, const char *words, uint8_t *number, struct reason *why)
+{
+	size_t bytes = strlen(word);
+
+	for (*number = 0; words; ++*number) {
+		if (bytes && strcspn(words, "|") == bytes && !strncmp(words, word, bytes))
+			return 0;
+		words = strchr(words, '|') ? strchr(words, '|') + 1 : NULL;
+	}
+	return refuse(why, "'%s' is no congestion control", word);
+}
+
+/* "tc 32", 10.0.0.0/8 or an address. */
+static int parse_whom(char *whom, struct cc_rule *rule, struct reason *why)
+{
+	struct peer_list one = {.count = 0};
+	uint64_t number;
+	int ret;
+
+	if (!strncmp(whom, "tc ", 3)) {
+		ret = parse_number(whom + 3, 0, UINT8_MAX, &number, why);
+		rule->by_class = true;
+		rule->tclass = (uint8_t)(ret ? 0 : number);
+		return ret;
+	}
+	ret = parse_peer(whom, &one, why);
+	memcpy(rule->ip, one.prefix[0].ip, sizeof(rule->ip));
+	rule->bits = one.prefix[0].bits;
+	return ret;
+}
+
+int parse_cc_rules(const char *value, const char *words, struct cc_rules *rules, struct reason *why)
+{
+	char word[SETTING_WORD_BYTES];
+	int ret = 0;
+
+	memset(rules, 0, sizeof(*rules));
+	while (!ret && next_word(&value, word)) {
+		struct cc_rule *rule = &rules->rule[rules->count];
+		char *is = strchr(word, '=');
+
+		if (rules->count == CC_RULES_MAX)
+			return refuse(why, "more than %d rules", CC_RULES_MAX);
+		if (!is)
+			return refuse(why, "'%s' has no =", word);
+		*is = '\0';
+		ret = parse_whom(word, rule, why);
+		ret = ret ? ret : parse_word(is + 1, words, &rule->cc, why);
+		rules->count++;
+	}
+	return ret;
+}
+
 int parse_mac(const char *value, uint8_t mac[6], struct reason *why)
 {
 	static const uint8_t none[6];

@@ -238,6 +238,8 @@ int setting_parse(const struct setting *s, const char *key, const char *value, v
 		return parse_gateways(value, field, why);
 	case KIND_PEERS:
 		return parse_peers(value, field, why);
+	case KIND_CC_RULES:
+		return parse_cc_rules(value, setting_find(SCOPE_HCA, "cc")->unit, field, why);
 	case KIND_MAC:
 		return parse_mac(value, field, why);
 	case KIND_STAGES:

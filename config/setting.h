@@ -24,6 +24,7 @@ enum setting_kind {
 	KIND_ADDRESSES,	  /* addresses with prefix lengths: struct port_addresses */
 	KIND_GATEWAYS,	  /* addresses: struct port_gateways */
 	KIND_PEERS,	  /* addresses, with prefix lengths or without: struct peer_list */
+	KIND_CC_RULES,	  /* prefix=word or "tc N=word", ...: struct cc_rules */
 	KIND_MAC,
 	KIND_STAGES,	/* auto, or "all on lcore N" */
 	KIND_PLACEMENT, /* a CPU; the key contains stage and engine */
@@ -83,6 +84,9 @@ int parse_addresses(const char *value, struct port_addresses *to, struct reason 
 int parse_gateways(const char *value, struct port_gateways *g, struct reason *why);
 int parse_peers(const char *value, struct peer_list *peers, struct reason *why);
 int parse_mac(const char *value, uint8_t mac[6], struct reason *why);
+/* `words`: of the setting cc, in the order of its values. */
+int parse_cc_rules(const char *value, const char *words, struct cc_rules *rules,
+		   struct reason *why);
 
 /* 0; -EINVAL with *why. */
 int parse_log_levels(const char *value, struct log_levels *levels, struct reason *why);

@@ -116,6 +116,24 @@ static void put_peers(struct text *t, const struct peer_list *peers)
 	}
 }
 
+static void put_cc_rules(struct text *t, const struct cc_rules *rules)
+{
+	for (unsigned i = 0; i < rules->count; i++) {
+		const struct cc_rule *r = &rules->rule[i];
+		const bool v4 = ip_is_v4_mapped(r->ip);
+
+		put(t, "%s", i ? ", " : "");
+		if (r->by_class) {
+			put(t, "tc %u", r->tclass);
+		} else {
+			put_ip(t, r->ip);
+			put(t, "/%u", v4 ? r->bits - 8 * IP_V4_AT : r->bits);
+		}
+		put(t, "=");
+		put_choice(t, setting_find(SCOPE_HCA, "cc"), r->cc);
+	}
+}
+
 static void put_mac(struct text *t, const uint8_t mac[6])
 {
 	static const uint8_t none[6];
@@ -199,6 +217,9 @@ void setting_text(const struct setting *s, const void *base, char out[CONFIG_TEX
 		break;
 	case KIND_PEERS:
 		put_peers(&t, field);
+		break;
+	case KIND_CC_RULES:
+		put_cc_rules(&t, field);
 		break;
 	case KIND_MAC:
 		put_mac(&t, field);

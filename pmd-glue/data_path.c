@@ -275,7 +275,7 @@ uint16_t tx_impaired(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 
 	if (impairment_passes(imp))
 		return q->port->driver->tx_plain(q, frames, n);
-	while (taken < n && impairment_has_room(imp) && take(q, imp, &frames[taken], now))
+	while (taken < n && impairment_has_room(imp, now) && take(q, imp, &frames[taken], now))
 		taken++;
 	send_due(q, imp);
 	return taken;

@@ -433,7 +433,7 @@ static void look_at_links(struct port *port)
 	port_set_link(port, up);
 }
 
-static int start_device(struct port *port, const struct eth_device *d)
+static int start_device(struct port *port, struct eth_device *d)
 {
 	int error = rte_eth_dev_start(d->id);
 
@@ -447,6 +447,7 @@ static int start_device(struct port *port, const struct eth_device *d)
 			return refused(port, "MTU", error);
 		}
 	}
+	pause_find(d->id, &d->pause);
 	return 0;
 }
 
@@ -484,10 +485,12 @@ static void store(struct port *port, enum port_counter_id which, uint64_t value)
 static void read_driver_counters(struct port *port)
 {
 	struct rte_eth_stats sum = {0}, stats;
+	uint64_t paused[PAUSE_KINDS] = {0};
 
 	for (unsigned int i = 0; i < port->eths; i++) {
 		if (rte_eth_stats_get(port->eth[i].id, &stats) != 0)
 			return;
+		pause_add(port->eth[i].id, &port->eth[i].pause, paused);
 		sum.imissed += stats.imissed;
 		sum.ierrors += stats.ierrors;
 		sum.rx_nombuf += stats.rx_nombuf;
@@ -497,6 +500,8 @@ static void read_driver_counters(struct port *port)
 	store(port, PORT_COUNTER_driver_rx_errors, sum.ierrors);
 	store(port, PORT_COUNTER_driver_rx_no_buffer, sum.rx_nombuf);
 	store(port, PORT_COUNTER_driver_tx_errors, sum.oerrors);
+	store(port, PORT_COUNTER_driver_rx_pause, paused[PAUSE_RX]);
+	store(port, PORT_COUNTER_driver_tx_pause, paused[PAUSE_TX]);
 }
 
 static void eth_poll(struct port *port, uint64_t now_ms)

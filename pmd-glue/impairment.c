@@ -24,11 +24,13 @@ struct impairment {
 	/* Written by the control thread at any time, each by itself: impairment_set(). */
 	uint64_t loss, duplicate, reorder, corrupt, mark; /* thresholds of a 64-bit draw */
 	uint64_t delay, jitter;				  /* cycles */
+	uint64_t rate;					  /* bit/s */
 	bool wanted;					  /* any of these */
 	/* The queue's. */
 	uint64_t random;
 	uint64_t hz, hold; /* cycles per second, cycles */
 	uint64_t last_due;
+	uint64_t link_free; /* when the link will have sent what waits for it */
 	struct rte_mempool *pool;
 	uint64_t *count;
 	unsigned int n_held;
@@ -69,7 +71,7 @@ static void count(struct impairment *imp, enum port_counter_id which)
 bool impairment_wanted(const struct port_impairment *c)
 {
 	return c->loss > 0 || c->duplicate > 0 || c->reorder > 0 || c->corrupt > 0 || c->mark > 0 ||
-	       c->delay_us || c->jitter_us;
+	       c->delay_us || c->jitter_us || c->rate_mbps;
 }
 
 static void publish(uint64_t *word, uint64_t value)
@@ -91,6 +93,7 @@ void impairment_set(struct impairment *imp, const struct port_impairment *config
 	publish(&imp->mark, threshold(config->mark));
 	publish(&imp->delay, config->delay_us * imp->hz / 1000000);
 	publish(&imp->jitter, config->jitter_us * imp->hz / 1000000);
+	publish(&imp->rate, config->rate_mbps * 1000000ull);
 	__atomic_store_n(&imp->wanted, impairment_wanted(config), __ATOMIC_RELAXED);
 }
 
@@ -129,8 +132,18 @@ void impairment_destroy(struct impairment *imp)
 	rte_free(imp);
 }
 
-bool impairment_has_room(const struct impairment *imp)
+/* How long the link takes, cycles. */
+static uint64_t link_time(const struct impairment *imp, uint64_t rate, uint32_t bytes)
 {
+	return bytes * 8 * imp->hz / rate;
+}
+
+bool impairment_has_room(const struct impairment *imp, uint64_t now)
+{
+	const uint64_t rate = published(&imp->rate);
+
+	if (rate && imp->link_free > now + link_time(imp, rate, IMPAIRMENT_LINK_BYTES))
+		return false;
 	return imp->tail - imp->head + 2 + IMPAIRMENT_HELD_MAX <= IMPAIRMENT_QUEUE;
 }
 
@@ -207,11 +220,24 @@ static struct rte_mbuf *marked(struct impairment *imp, struct rte_mbuf *m)
 	return copy;
 }
 
+/* When the frame has left the link. */
+static uint64_t pass_link(struct impairment *imp, uint32_t bytes, uint64_t now)
+{
+	const uint64_t rate = published(&imp->rate);
+
+	if (!rate)
+		return now;
+	imp->link_free =
+		RTE_MAX(imp->link_free, now) + link_time(imp, rate, bytes + IMPAIRMENT_GAP_BYTES);
+	return imp->link_free;
+}
+
 /* To the end of the line of frames under delay; jitter stretches gaps but never reorders. */
 static void line_up(struct impairment *imp, struct rte_mbuf *m, uint64_t now, uint64_t jitter)
 {
 	const uint64_t delay = published(&imp->delay), most = published(&imp->jitter);
-	uint64_t due = now + delay + (most ? jitter % (most + 1) : 0);
+	const uint64_t left = pass_link(imp, rte_pktmbuf_pkt_len(m), now);
+	uint64_t due = left + delay + (most ? jitter % (most + 1) : 0);
 
 	if (due < imp->last_due)
 		due = imp->last_due;

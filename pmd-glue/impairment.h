@@ -21,6 +21,8 @@ enum {
 	IMPAIRMENT_HELD_MAX = 8, /* frames held back for reordering at a time */
 	IMPAIRMENT_SPAN_MAX = 4, /* later frames that pass a held one */
 	IMPAIRMENT_HOLD_US = 1000,
+	IMPAIRMENT_LINK_BYTES = 32768, /* that may wait for the link */
+	IMPAIRMENT_GAP_BYTES = 24,     /* of a frame on it besides its bytes: preamble, FCS, gap */
 };
 
 struct impairment;
@@ -43,8 +45,9 @@ void impairment_destroy(struct impairment *imp);
 /* Whether any impairment is set. */
 bool impairment_wanted(const struct port_impairment *config);
 
-/* Whether impairment_take may be called: there is room for all frames that one may release. */
-bool impairment_has_room(const struct impairment *imp);
+/* Whether impairment_take may be called: there is room for all frames that one may release, and in front
+ * of the link of rate_mbps. */
+bool impairment_has_room(const struct impairment *imp, uint64_t now);
 
 /* Takes ownership of one reference to m. */
 void impairment_take(struct impairment *imp, struct rte_mbuf *m, uint64_t now);

@@ -45,7 +45,8 @@ static bool impairment_is_good(const struct port_impairment *i)
 {
 	return is_probability(i->loss) && is_probability(i->duplicate) &&
 	       is_probability(i->reorder) && is_probability(i->corrupt) &&
-	       is_probability(i->mark) && i->delay_us <= 1000000 && i->jitter_us <= 1000000;
+	       is_probability(i->mark) && i->delay_us <= 1000000 && i->jitter_us <= 1000000 &&
+	       i->rate_mbps <= 400000;
 }
 
 /* Commas and brackets would end an argument of a driver. */

@@ -17,6 +17,7 @@
 
 #include "capture.h"
 #include "membership.h"
+#include "pause.h"
 #include "pmd-glue/port.h"
 #include "neighbour.h"
 #include "source_limit.h"
@@ -70,6 +71,7 @@ struct eth_device {
 	char name[PORT_DEVICE_BYTES]; /* and name */
 	bool added;		      /* it is there because of us */
 	bool hears_groups;	      /* all of them, or all frames */
+	struct pause_stats pause;     /* of its driver */
 };
 
 /* The backend of a port type. All but tx_plain run on the control thread; 0 or -errno. */

@@ -139,7 +139,10 @@ static int make_ceu(struct device *v, const struct port_info *info)
 
 	int ret = ceu_create(&c, &v->ceu);
 
-	return ret ? ret : ceu_errno(ceu_start(v->ceu));
+	if (ret)
+		return ret;
+	ceu_set_cc_rules(v->ceu, &v->section->cc_for);
+	return ceu_errno(ceu_start(v->ceu));
 }
 
 static int failed(struct device *v, const char *what, int error)
@@ -273,6 +276,7 @@ int device_change(struct device *v)
 	peers = list_peers(s, &info);
 	port_set_gateways(v->port, &s->port.gateways);
 	hca_change_settings(v->hca, &s->settings);
+	ceu_set_cc_rules(v->ceu, &s->cc_for);
 	if (memcmp(&peers, hca_admitted(v->hca), sizeof(peers)) != 0)
 		hca_admit(v->hca, &peers, lcores_quiesce, v->lcores);
 	return port_set_impairment(v->port, &s->port.impairment);

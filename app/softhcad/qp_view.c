@@ -66,6 +66,13 @@ static const char *migration_name(struct qp_way way)
 	return way.migration < RTE_DIM(names) ? names[way.migration] : "?";
 }
 
+static const char *cc_name(unsigned cc)
+{
+	static const char *const names[] = {"none", "dcqcn", "delay", "auto"};
+
+	return names[cc & CC_AUTO];
+}
+
 /* The next QP in use from index `from` on, or NULL. pages: of the table. */
 static const struct qp *next_qp(const struct qp_table *t, struct residence *pages, uint32_t from)
 {

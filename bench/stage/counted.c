@@ -66,12 +66,12 @@ static void print_cycles(const char *name, bool icrc, double *cycles, unsigned r
 }
 
 int counted_main(const struct workload *w, unsigned messages, unsigned rounds,
-		 enum counted_icrc icrc)
+		 enum counted_icrc icrc, enum congestion_control cc)
 {
 	double *cycles[2] = {calloc(rounds, sizeof(double)), calloc(rounds, sizeof(double))};
 	bool runs[2] = {icrc != COUNTED_ALWAYS, icrc != COUNTED_NEVER}; /* by "has an ICRC" */
 	struct rig rig;
-	int err = cycles[0] && cycles[1] ? rig_create(&rig) : -1;
+	int err = cycles[0] && cycles[1] ? rig_create(&rig, cc) : -1;
 
 	for (unsigned i = 0; i < (WARM_UP_ROUNDS + rounds) && !err; i++)
 		for (unsigned k = 0; k < 2 && !err; k++)

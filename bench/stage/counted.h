@@ -11,6 +11,6 @@ enum counted_icrc { COUNTED_ALWAYS, COUNTED_NEVER, COUNTED_BOTH };
  * cycles per message. COUNTED_BOTH: rounds with and without ICRC in turns, `rounds` of each. 0; 1:
  * something failed. */
 int counted_main(const struct workload *w, unsigned messages, unsigned rounds,
-		 enum counted_icrc icrc);
+		 enum counted_icrc icrc, enum congestion_control cc);
 
 #endif

@@ -60,13 +60,14 @@ static int make_port(struct rig *r, unsigned i)
 	return 0;
 }
 
-static int make_hca(struct rig *r, unsigned i)
+static int make_hca(struct rig *r, unsigned i, enum congestion_control cc)
 {
 	struct rig_side *s = &r->side[i];
 	struct hca_config c;
 	struct ceu_config u = {.engine_count = 1};
 
 	hca_config_defaults(&c);
+	c.settings.cc = cc;
 	snprintf(c.name, sizeof(c.name), "%s", i ? "away" : "near");
 	c.qps = c.cqs = c.mpts = 1024;
 	c.packets = r->packets;
@@ -198,13 +199,13 @@ static int connect_side(struct rig_side *s, const struct rig_side *peer)
 	return 0;
 }
 
-int rig_create(struct rig *r)
+int rig_create(struct rig *r, enum congestion_control cc)
 {
 	*r = (struct rig){0};
 	if (make_pools(r))
 		return -1;
 	for (unsigned i = 0; i < 2; i++)
-		if (make_port(r, i) || make_hca(r, i) || make_client(&r->side[i].client) ||
+		if (make_port(r, i) || make_hca(r, i, cc) || make_client(&r->side[i].client) ||
 		    make_objects(&r->side[i], i))
 			return -1;
 	return connect_side(&r->side[0], &r->side[1]) || connect_side(&r->side[1], &r->side[0]);

@@ -49,8 +49,8 @@ struct rig {
 	struct rte_mempool *packets, *descriptors, *clones;
 };
 
-/* EAL is up. 0, or -1 with the reason on stderr. Nothing is freed: the process ends with it. */
-int rig_create(struct rig *r);
+/* EAL is up. Queue pairs are under congestion control `cc`. 0, or -1 with the reason on stderr. Nothing is freed: the process ends with it. */
+int rig_create(struct rig *r, enum congestion_control cc);
 
 /*
  * Posts n messages of side 0 (USER_RDMA_WRITE, USER_SEND, USER_RDMA_READ): chains of `list`

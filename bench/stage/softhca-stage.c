@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * usage: softhca-stage [timer] [MILLISECONDS OF A WORKLOAD]
- *        softhca-stage count WORKLOAD MESSAGES ROUNDS [never|both]
+ *        softhca-stage count WORKLOAD MESSAGES ROUNDS [always|never|both [auto]]
  * timer: see timer.c; count: see counted.c; WORKLOAD: 0 for the first one. Otherwise cycles per
  * element of each pipeline stage: two HCAs in this process, one lcore, every call of
  * hca_poll_stage() between two readings of the TSC. Without hugepages, devices, daemon.
@@ -158,7 +158,7 @@ static int stages_main(unsigned ms)
 	struct tally tally;
 	uint64_t cycles;
 
-	if (rig_create(&rig))
+	if (rig_create(&rig, CC_NONE))
 		return 1;
 	measure_overhead();
 	cycles = rte_get_tsc_hz() / 1000 * ms;
@@ -175,21 +175,22 @@ static int usage(const char *program)
 {
 	fprintf(stderr,
 		"usage: %s [timer] [MILLISECONDS OF A WORKLOAD]\n"
-		"       %s count WORKLOAD MESSAGES ROUNDS [never|both]\n",
+		"       %s count WORKLOAD MESSAGES ROUNDS [always|never|both [auto]]\n",
 		program, program);
 	return 2;
 }
 
-/* count WORKLOAD MESSAGES ROUNDS [ICRC]; -1: that is not what it says. */
+/* count WORKLOAD MESSAGES ROUNDS [ICRC [CC]]; -1: that is not what it says. */
 static int count_arguments(int argc, char **argv, unsigned *v)
 {
-	if (argc != 5 && argc != 6)
+	if (argc < 5 || argc > 7)
 		return -1;
 	for (unsigned i = 0; i < 3; i++)
 		v[i] = (unsigned)atoi(argv[2 + i]);
 	v[3] = COUNTED_ALWAYS;
-	if (argc == 6)
+	if (argc > 5 && strcmp(argv[5], "always"))
 		v[3] = strcmp(argv[5], "both") == 0 ? COUNTED_BOTH : COUNTED_NEVER;
+	v[4] = argc > 6 ? CC_AUTO : CC_NONE;
 	return v[0] < WORKLOADS && v[1] && v[1] % WORKLOAD_POST == 0 && v[2] ? 0 : -1;
 }
 
@@ -198,7 +199,7 @@ int main(int argc, char **argv)
 	bool timer = argc > 1 && !strcmp(argv[1], "timer");
 	bool counted = argc > 1 && !strcmp(argv[1], "count");
 	unsigned ms = argc > 1 + timer ? (unsigned)atoi(argv[1 + timer]) : 300;
-	unsigned v[4];
+	unsigned v[5];
 	int result;
 
 	if (counted ? count_arguments(argc, argv, v) : ms == 0)
@@ -208,7 +209,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	if (counted)
-		result = counted_main(&workloads[v[0]], v[1], v[2], v[3]);
+		result = counted_main(&workloads[v[0]], v[1], v[2], v[3], v[4]);
 	else
 		result = timer ? timer_main(ms) : stages_main(ms);
 	rte_eal_cleanup();

@@ -64,6 +64,8 @@ static void make(struct play *p, uint64_t seed)
 	for (unsigned i = 0; i < params.nodes; i++)
 		p->s->node[i].hca->engines[0].settings.loss_recovery =
 			i == 0 ? c->receiver : c->sender;
+	if (c->step_us)
+		p->s->step_ns = c->step_us * 1000ull;
 	p->begin_ns = p->s->now_ns;
 }
 

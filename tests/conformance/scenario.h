@@ -10,7 +10,7 @@
 
 enum {
 	SCENARIO_FLOWS = 20,
-	SCENARIO_WINDOWS = 400,
+	SCENARIO_WINDOWS = 4000,
 	SCENARIO_BYTES = 65536, /* of a message */
 };
 
@@ -26,6 +26,7 @@ struct scenario {
 	/* The last sender of several begins and ends then; 0: as all, the whole time. */
 	unsigned joins_ms, leaves_ms;
 	unsigned warm_ms, run_ms; /* what is measured comes behind the first */
+	unsigned step_us;	  /* of the simulation; 0: 1 */
 };
 
 /* What was completed: messages from the very beginning, times from the end of warm_ms on. */

@@ -500,7 +500,28 @@ RIG_TEST(pacing__errors_do_not_wait, make_limited(SERVICE_RC))
 	sim_renew(s, 0, 0); /* nor is its number in use */
 }
 
-/* ---- who may be marked ---- */
+/* ---- delay ---- */
+
+static struct sim *make_cc(enum congestion_control cc, unsigned qps)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct hca_config c;
+
+	hca_config_defaults(&c);
+	c.settings.cc = cc;
+	p.settings = &c.settings;
+	p.no_credits = true;
+	p.timeout = 20;
+	p.qps = qps;
+	return rig_create(&p);
+}
+
+static uint32_t post_one(struct sim *s, unsigned qp)
+{
+	struct sim_wr wr = {.opcode = USER_RDMA_WRITE, .sge = {{0, LEN, 0}}, .sges = 1};
+
+	return sim_post(s, 0, qp, &wr);
+}
 
 static void first_packet_has(struct sim *s, uint8_t traffic_class)
 {
@@ -511,6 +532,97 @@ static void first_packet_has(struct sim *s, uint8_t traffic_class)
 	rig_ack(s, 0, PSN, aeth_ack(31), 1);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, at);
 }
+
+/* WRITEs whose acknowledgements take that long; not so long that probes are sent. */
+static void round_trips(struct sim *s, unsigned n, uint64_t ns)
+{
+	const struct qp *q = sim_context(s, 0, 0);
+
+	while (n--) {
+		uint32_t at = post_one(s, 0), psn = q->rtc.next_psn;
+
+		rig_expect(s, WIRE_RC_WRITE_ONLY, psn);
+		sim_run(s, ns);
+		rig_ack(s, 0, psn, aeth_ack(31), psn - PSN + 1);
+		rig_expect_cqe(s, USER_RDMA_WRITE, 0, at);
+		sim_run(s, 2 * US); /* until the sender knows */
+	}
+}
+
+static uint32_t rate_of(struct sim *s)
+{
+	return sim_context(s, 0, 0)->rtc.flow.cc.rate;
+}
+
+RIG_TEST(delay__longer_round_trips_limit, make_cc(CC_AUTO, 1))
+{
+	uint32_t rate;
+
+	round_trips(s, 3, 5 * US);
+	round_trips(s, 1, 40 * US); /* once: maybe the peer was busy */
+	round_trips(s, 3, 5 * US);
+	assert_int_equal(rate_of(s), 0);
+	round_trips(s, 2, 40 * US);
+	rate = rate_of(s);
+	assert_true(rate && sim_context(s, 0, 0)->rtc.flow.cc.lent);
+	round_trips(s, 1, 40 * US);
+	assert_true(rate_of(s) < rate);
+	rate = rate_of(s);
+	round_trips(s, 8, 5 * US);
+	assert_true(rate_of(s) > rate);
+}
+
+RIG_TEST(delay__a_cnp_takes_over, make_cc(CC_AUTO, 1))
+{
+	uint32_t rate;
+
+	round_trips(s, 3, 5 * US);
+	round_trips(s, 2, 40 * US);
+	round_trips(s, 1, 5 * US); /* one that has sent nothing since is not meant */
+	rate = rate_of(s);
+	send_cnp(s, cnp(s));
+	assert_true(rate_of(s) < rate && !sim_context(s, 0, 0)->rtc.flow.cc.lent);
+	assert_int_equal(sim_counter(s, 0, COUNTER_rp_cnp_handled), 1);
+}
+
+/* Nothing is marked then, nor does a CNP count; a connection begins slowly. */
+RIG_TEST(delay__alone, make_cc(CC_DELAY, 1))
+{
+	uint32_t rate = rate_of(s);
+
+	assert_true(rate && rate < 40000 * 1000);
+	first_packet_has(s, 0);
+	send_cnp(s, cnp(s));
+	assert_int_equal(sim_counter(s, 0, COUNTER_rp_cnp_ignored), 1);
+	assert_true(rate_of(s) >= rate);
+}
+
+/* A port that takes nothing for a while is ours, not the network. */
+RIG_TEST(delay__not_in_our_own_channels, make_cc(CC_AUTO, 2))
+{
+	const struct qp *q = sim_context(s, 0, 0);
+
+	round_trips(s, 3, 5 * US);
+	for (unsigned i = 0; i < 4; i++) {
+		uint32_t other = post_one(s, 1), at, psn = q->rtc.next_psn;
+
+		s->wire_room = 1;
+		sim_run(s, 5 * US);
+		at = post_one(s, 0);
+		sim_run(s, 40 * US);
+		rig_expect(s, WIRE_RC_WRITE_ONLY, PSN + i); /* makes room */
+		s->wire_room = 0;
+		rig_ack(s, 1, PSN + i, aeth_ack(31), i + 1);
+		rig_expect_cqe(s, USER_RDMA_WRITE, 0, other);
+		rig_expect(s, WIRE_RC_WRITE_ONLY, psn);
+		sim_run(s, 5 * US);
+		rig_ack(s, 0, psn, aeth_ack(31), psn - PSN + 1);
+		rig_expect_cqe(s, USER_RDMA_WRITE, 0, at);
+	}
+	assert_int_equal(rate_of(s), 0);
+}
+
+/* ---- who may be marked ---- */
 
 RIG_TEST(ect__under_congestion_control, make_limited(SERVICE_RC))
 {

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * usage: test_conformance_network [long [FILE]]
+ *        test_conformance_network link MBPS DELAY_US LOSS REORDER DUPLICATE CORRUPT
  *
  * Scenarios of many HCAs in a network, each a row of a table. As a test, their short forms: each
  * figure is at least as good as the row says that it must stay. `long` plays them for longer, from
  * several seeds, and prints the median of each figure beside what is wanted; FILE gets what
- * network.py draws. SOFTHCA_SEEDS=first,count: other seeds.
+ * network.py draws. `link`: goodput in Mbit/s of 64-KiB WRITEs over one link of that rate and delay, whose
+ * faults have these probabilities in both directions; of two daemons with the same settings it should be
+ * the same. SOFTHCA_SEEDS=first,count: other seeds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,6 +180,18 @@ static void in_vain(const struct row *r, const struct scenario *c, uint64_t seed
 			{"keep to keep", floor_2, aim_2, least_2, false},                          \
 	}
 
+#define INCAST                                                                                     \
+	.network = {LINKS, .kind = {.buffer_bytes = 512 << 10, .share_eighths = 8}},               \
+	.senders = 16, .victim = true, .depth = 1, .sender = KEEP, .receiver = KEEP,               \
+	.warm_ms = 10, .run_ms = 200
+#define INCAST_FIGURES(goodput, times, victim, least)                                              \
+	{"goodput of the link", 0.85, 0.95, goodput, false},                                       \
+		{"99.9 % of the times, of the fair one", 5, 3, times, true},                       \
+		{"a victim's goodput, of alone", 0.9, 0.98, victim, false},                        \
+	{                                                                                          \
+		"least sender, of an equal share", 0.5, 0.8, least, false                          \
+	}
+
 static const struct row rows[] = {
 	{"two flows with DCQCN, and a third",
 	 {.network = {LINKS, .kind = {.buffer_bytes = 12 << 20, RED}},
@@ -209,6 +224,31 @@ static const struct row rows[] = {
 	  {"99.9 % of the times, of the fair one", 5, 3, 5, true},
 	  {"a victim's goodput, of alone", 0.9, 0.98, 0.95, false},
 	  {"least sender, of an equal share", 0.5, 0.8, 0.5, false}}},
+	{"two flows with delay, and a third",
+	 {.network = {LINKS, .kind = {.buffer_bytes = 12 << 20}},
+	  .senders = 3,
+	  .depth = 8,
+	  .cc = CC_DELAY,
+	  .sender = KEEP,
+	  .receiver = KEEP,
+	  .joins_ms = 20,
+	  .leaves_ms = 40,
+	  .run_ms = 60},
+	 0,
+	 fairness,
+	 {{"two: off half, 10 ms on", 0.1, 0.1, 0.2, true},
+	  {"three: off a third, 10 ms on", 0.1, 0.1, 0.5, true},
+	  {"two again: off half, 10 ms on", 0.1, 0.1, 0.3, true}}},
+	{"incast of 16, 512 KiB, no marks, delay",
+	 {INCAST, .cc = CC_DELAY},
+	 20,
+	 incast,
+	 {INCAST_FIGURES(0.5, 20, 0.95, 0)}},
+	{"incast of 16, 512 KiB, no marks, auto",
+	 {INCAST, .cc = CC_AUTO},
+	 20,
+	 incast,
+	 {INCAST_FIGURES(0.5, 20, 0.95, 0)}},
 	{"loss 10^-3", PAIR(.loss_ppm = 1000), 20, goodput,
 	 SHARES(0, 0.8, 0.92, 0.9, 0.95, 0.97, 0.99)},
 	{"loss 10^-2", PAIR(.loss_ppm = 10000), 20, goodput,
@@ -357,6 +397,42 @@ static int at_length(const char *path)
 	return points ? fclose(points) : 0;
 }
 
+/* ---- a link as settings describe it ---- */
+
+static uint32_t ppm(const char *probability)
+{
+	return (uint32_t)(atof(probability) * 1e6 + 0.5);
+}
+
+/* The port is as fast as the link, with nothing behind it. */
+static int play_link(char **argument)
+{
+	enum { FRAMES_LATE = 4, WARM_MS = 500, RUN_MS = 3000 };
+	uint32_t mbps = (uint32_t)atoi(argument[0]);
+	uint64_t frame_ns = (4096 + 58 + SIM_GAP_BYTES) * 8000ull / mbps;
+	struct scenario c = {.network = {.port_mbps = mbps,
+					 .queue_bytes = 32768,
+					 .delay_ns = atoi(argument[1]) * 500ull},
+			     .senders = 1,
+			     .depth = 8,
+			     .sender = KEEP,
+			     .receiver = KEEP,
+			     .warm_ms = WARM_MS,
+			     .run_ms = RUN_MS,
+			     .step_us = 10};
+	struct outcome *o;
+
+	c.faults = (struct sim_faults){.loss_ppm = ppm(argument[2]),
+				       .reorder_ppm = ppm(argument[3]),
+				       .duplicate_ppm = ppm(argument[4]),
+				       .corrupt_ppm = ppm(argument[5]),
+				       .delay_ns = FRAMES_LATE * frame_ns};
+	o = scenario_run(&c, first_seed);
+	printf("%.1f\n", scenario_total_mbps(&c, o));
+	scenario_free(o);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *wanted = getenv("SOFTHCA_SEEDS");
@@ -368,5 +444,7 @@ int main(int argc, char **argv)
 	}
 	first_seed = first;
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc == 8 && !strcmp(argv[1], "link"))
+		return play_link(argv + 2);
 	return argc > 1 && !strcmp(argv[1], "long") ? at_length(argv[2]) : test();
 }

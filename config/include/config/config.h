@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/log_levels.h"
 #include "base/peer_list.h"
+#include "congestion/rules.h"
 #include "config/paths.h"
 #include "pipeline/engine.h"
 #include "pipeline/topology.h"
@@ -69,6 +70,7 @@ struct hca_section {
 	struct port_config
 		port; /* port.name is the HCA's; port.queues is filled in by config_check() */
 	struct peer_list admitted; /* as written: without the port's own addresses */
+	struct cc_rules cc_for;
 	uint32_t qps, cqs, srqs, mpts, mtts, mpt_cache_bytes, mtt_cache_bytes; /* powers of two */
 	uint32_t engines;
 	uint32_t icrc;			 /* enum config_icrc */

@@ -13,6 +13,7 @@ enum leaving { QP_NOT_LEAVING, QP_UNLISTED, QP_NOTIFIED };
 
 struct ceu {
 	struct ceu_config config;
+	struct cc_rules cc_rules;
 	struct control_qp_attr *shadow; /* by QP index: attributes as they were set, for QUERY_QP */
 	uint32_t *leaving;		/* indices of QPs that some module still holds */
 	uint8_t *busy;			/* by QP index: enum leaving */

@@ -264,12 +264,34 @@ static bool attributes_ok(const struct ceu *ceu, const struct ceu_modify *in)
 	return ok;
 }
 
-/* Packets of a QP under congestion control may be marked, unless its traffic class says otherwise. */
-static uint8_t ecn_class(const struct ceu *ceu, const struct qp *q, uint8_t traffic_class)
+static uint8_t cc_of(const struct ceu *ceu, const struct qp *q, const uint8_t peer[16],
+		     uint8_t traffic_class)
 {
-	const struct engine *e = &ceu->config.engines[q->engine];
+	return cc_choose(&ceu->cc_rules, peer, traffic_class,
+			 (uint8_t)engine_setting(&ceu->config.engines[q->engine], cc));
+}
 
-	if (engine_setting(e, cc) == CC_NONE || traffic_class & WIRE_ECN_BITS)
+/* By its own path, even while it sends along the alternate one. */
+static void choose_cc(const struct ceu *ceu, struct qp *q, const uint8_t peer[16], uint8_t tclass)
+{
+	q->tclass = tclass;
+	__atomic_store_n(&q->cc, cc_of(ceu, q, peer, tclass), __ATOMIC_RELAXED);
+}
+
+void ceu_set_cc_rules(struct ceu *ceu, const struct cc_rules *rules)
+{
+	struct qp_table *t = ceu->config.qps;
+
+	ceu->cc_rules = *rules;
+	for (uint32_t i = 0; i < t->count; i++)
+		if (t->qps[i].qpn)
+			choose_cc(ceu, &t->qps[i], qp_path(&t->qps[i])->peer_ip, t->qps[i].tclass);
+}
+
+/* Packets of a QP that obeys notifications may be marked, unless its traffic class says otherwise. */
+static uint8_t ecn_class(uint8_t cc, uint8_t traffic_class)
+{
+	if (!(cc & CC_DCQCN) || traffic_class & WIRE_ECN_BITS)
 		return traffic_class;
 	return traffic_class | WIRE_ECN_ECT0;
 }
@@ -296,7 +318,8 @@ static unsigned make_path(struct ceu *ceu, struct qp *q, const struct ceu_modify
 		memcpy(path.dst_mac, in->path.dst_mac, 6);
 		memcpy(path.dst_ip, in->attr.dgid, 16);
 		memcpy(to->peer_ip, in->attr.dgid, 16);
-		path.tos = ecn_class(ceu, q, in->attr.traffic_class);
+		path.tos = ecn_class(cc_of(ceu, q, to->peer_ip, in->attr.traffic_class),
+				     in->attr.traffic_class);
 		path.flow_label = in->attr.flow_label;
 		path.sport = in->attr.flow_label ? wire_udp_source_port_of_flow(in->attr.flow_label)
 						 : wire_udp_source_port(q->qpn, q->dest_qpn);
@@ -340,8 +363,10 @@ static void apply(struct ceu *ceu, struct qp *q, const struct ceu_modify *in)
 		applied(field);                                                                    \
 	}
 #include "qp_attributes.def"
-	if (a->mask & QP_ATTR_AV)
+	if (a->mask & QP_ATTR_AV) {
+		choose_cc(ceu, q, a->dgid, a->traffic_class);
 		qp_change_path(q, make_path(ceu, q, in, true));
+	}
 	if (a->mask & QP_ATTR_ALT_PATH)
 		set_alternate(ceu, q, in);
 	if (a->mask & QP_ATTR_PATH_MIG_STATE)
@@ -362,6 +387,15 @@ static void remember(struct control_qp_attr *s, const struct control_qp_attr *a)
 	s->mask |= a->mask & ~(uint32_t)(QP_ATTR_STATE | QP_ATTR_CUR_STATE);
 }
 
+/* Under control by delay alone a connection begins with a part of the link. */
+static void start_slowly(const struct ceu *ceu, struct qp *q)
+{
+	const struct engine *e = &ceu->config.engines[q->engine];
+
+	if (q->cc == CC_DELAY && q->service == SERVICE_RC)
+		dcqcn_lend(&q->rtc.flow.cc, delay_first_rate(&e->settings.dcqcn));
+}
+
 /* Sets what a state needs beside the attributes, before it is entered. */
 static void prepare(struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_state to,
 		    const struct ceu_modify *in)
@@ -380,6 +414,7 @@ static void prepare(struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_s
 		q->sq_psn = in->attr.sq_psn;
 		q->rtc.next_psn = q->sq_psn;
 		q->rrc.unacked_psn = q->sq_psn;
+		start_slowly(ceu, q);
 		q->rrc.retry_left = q->retry_cnt;
 		q->rrc.path = qp_way(q).path;
 		q->rrc.rnr_left = q->rnr_retry;

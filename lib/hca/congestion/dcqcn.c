@@ -86,7 +86,12 @@ void dcqcn_cnp(struct dcqcn *f, const struct dcqcn_params *p, uint64_t now_ns)
 {
 	uint32_t first = SETTING(p, rate_to_set_on_first_cnp);
 
-	if (f->rate) {
+	if (f->lent) {
+		f->lent = false;
+		f->alpha = SETTING(p, initial_alpha_value) << ALPHA_SHIFT;
+		f->target = f->rate;
+		cut(f, p);
+	} else if (f->rate) {
 		decay(f, p, now_ns);
 		cut(f, p);
 	} else {
@@ -123,7 +128,7 @@ static void count_stage(uint8_t *stage)
 
 void dcqcn_advance(struct dcqcn *f, const struct dcqcn_params *p, uint64_t now_ns)
 {
-	for (unsigned i = 0; f->rate && i < STEPS_MAX && f->timer_ns <= now_ns; i++) {
+	for (unsigned i = 0; f->rate && !f->lent && i < STEPS_MAX && f->timer_ns <= now_ns; i++) {
 		f->timer_ns += 1000ull * SETTING(p, rpg_time_reset);
 		count_stage(&f->timer_stage);
 		increase(f, p);
@@ -134,10 +139,16 @@ void dcqcn_sent(struct dcqcn *f, const struct dcqcn_params *p, uint32_t bytes)
 {
 	uint64_t period = 64ull * SETTING(p, rpg_byte_reset), sent = (uint64_t)f->bytes + bytes;
 
-	if (f->rate && sent >= period) {
+	if (f->rate && !f->lent && sent >= period) {
 		sent = 0;
 		count_stage(&f->byte_stage);
 		increase(f, p);
 	}
 	f->bytes = (uint32_t)min64(sent, UINT32_MAX);
+}
+
+void dcqcn_lend(struct dcqcn *f, uint32_t rate)
+{
+	f->lent = rate != 0;
+	set_rate(f, rate);
 }

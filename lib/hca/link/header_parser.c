@@ -191,7 +191,7 @@ static inline void hp_describe(struct rte_mbuf *m, const struct wire_frame *f)
  * ICRC has been checked. */
 static bool cnp_matters(const struct engine *e, const struct qp *q, const struct wire_frame *f)
 {
-	return engine_setting(e, cc) == CC_DCQCN && f->h.becn &&
+	return __atomic_load_n(&q->cc, __ATOMIC_RELAXED) & CC_DCQCN && f->h.becn &&
 	       f->payload_bytes == WIRE_CNP_RESERVED_BYTES && q->service != SERVICE_UD &&
 	       qp_receives(qp_state(q)) && pkey_matches(f->h.pkey, q->pkey) &&
 	       comes_along(qp_path(q), f);

@@ -8,7 +8,9 @@
  * receive side is stalled. The transport repairs the loss.
  */
 #include <errno.h>
+#include "context/qp_context.h"
 #include "link/link_port.h"
+#include "pipeline/message.h"
 #include "stall.h"
 #include "tx_arbiter.h"
 
@@ -19,6 +21,7 @@ struct txa {
 	unsigned count, first;
 	unsigned turn;
 	struct stall stuck; /* the port takes nothing */
+	uint64_t timed;	    /* those of `waiting` whose departure is to be noted, by bit */
 };
 
 int txa_create(struct engine *e)
@@ -33,6 +36,38 @@ void txa_destroy(struct engine *e)
 	e->txa = NULL;
 }
 
+_Static_assert(BURST <= 64, "a bit for each");
+
+/* Which of the frames just taken are timed, by bit. They are not in anybody else's hands. */
+static uint64_t take_timed(const struct txa *t)
+{
+	uint64_t any = 0, timed = 0;
+
+	for (unsigned i = 0; i < t->count; i++)
+		any |= t->waiting[i]->ol_flags;
+	if (likely(!(any & FRAME_TIMED)))
+		return 0;
+	for (unsigned i = 0; i < t->count; i++) {
+		timed |= (uint64_t) !!(t->waiting[i]->ol_flags & FRAME_TIMED) << i;
+		t->waiting[i]->ol_flags &= ~FRAME_TIMED;
+	}
+	return timed;
+}
+
+/* They leave now, unless the port refuses them: then this is repeated. */
+static __rte_noinline void note_departures(struct engine *e, const struct txa *t)
+{
+	for (uint64_t left = t->timed >> t->first << t->first; left; left &= left - 1) {
+		const struct packet *p = packet_of(t->waiting[rte_bsf64(left)]);
+		struct qp *q = qp_find(e->qps, p->qpn);
+
+		if (!q)
+			continue;
+		__atomic_store_n(&q->left.ns, engine_now(e), __ATOMIC_RELAXED);
+		__atomic_store_n(&q->left.psn, p->headers.psn, __ATOMIC_RELEASE);
+	}
+}
+
 /* Gives the port what waits. True: nothing waits any more. */
 static bool send_waiting(struct engine *e, struct txa *t)
 {
@@ -44,6 +79,8 @@ static bool send_waiting(struct engine *e, struct txa *t)
 		return true;
 	for (unsigned i = t->first; i < t->count; i++)
 		bytes += t->waiting[i]->data_len;
+	if (unlikely(t->timed))
+		note_departures(e, t);
 	sent = e->link->tx_burst(e->link, e->index, t->waiting + t->first, left);
 	t->first += sent;
 	count_n(c, COUNTER_tx_packets, sent);
@@ -78,6 +115,7 @@ unsigned txa_poll(struct engine *e)
 		t->first = 0;
 		t->count = channel_take(&e->channel[inputs[t->turn++ % RTE_DIM(inputs)]],
 					t->waiting, BURST);
+		t->timed = take_timed(t);
 		total += t->count;
 		idle = t->count ? 0 : idle + 1;
 	}

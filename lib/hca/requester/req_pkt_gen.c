@@ -128,6 +128,10 @@ static unsigned take(struct engine *e, enum channel_id from, unsigned room)
 		/* One that was built before keeps its place: go-back-N is about the order. */
 		if (likely(!(p->flags & PACKET_BUILT)))
 			unfinished |= (uint64_t)build(e, q, m[i]) << out;
+		if (unlikely(p->flags & PACKET_TIMED)) {
+			p->flags &= ~PACKET_TIMED;
+			m[i]->ol_flags |= FRAME_TIMED;
+		}
 		m[out++] = m[i];
 	}
 	for (; unfinished; unfinished &= unfinished - 1)

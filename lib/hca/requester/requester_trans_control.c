@@ -15,6 +15,7 @@
 #include <errno.h>
 #include "local_operation.h"
 #include "outstanding.h"
+#include "path_delay.h"
 #include "pipeline/machine.h"
 #include "pipeline/parking.h"
 #include "request_resolution.h"
@@ -136,6 +137,7 @@ static void take_wakes(struct engine *e)
 			continue;
 		}
 		flow_take_cnps(&q->rtc.flow, q, &e->settings.dcqcn, engine_now(e));
+		path_take_sample(e, q);
 		unpark(&q->rtc.parked);
 		active_add(e, q); /* even without requests: it may be drained now */
 	}
@@ -451,11 +453,14 @@ static const enum counter park_counters[PARK_REASONS] = {
 	[PARK_DRAIN] = COUNTER_park_drain,
 };
 
-/* How many more PSNs the QP may send; bounded after losses, but never 0. */
-static uint32_t window_left(const struct qp *q)
+/* How many more PSNs the QP may send; bounded after losses, but never 0, and while queues of the
+ * network bound its rate. */
+static uint32_t window_left(const struct engine *e, const struct qp *q)
 {
 	uint32_t window = __atomic_load_n(&q->rrc.window, __ATOMIC_RELAXED) >> 4, outstanding;
 
+	if (unlikely(q->rtc.flow.cc.lent) && !reads_outstanding(q))	 /* whose responses count */
+		window = RTE_MIN(window - 1, path_window(e, q) - 1) + 1; /* 0: any number */
 	if (likely(!window))
 		return UINT32_MAX;
 	outstanding = qp_in_window(q);
@@ -481,7 +486,7 @@ static void park_qp(struct visit *v)
 
 	park(&q->rtc.parked, v->reason);
 	count(rtc_counters(v->e), park_counters[v->reason]);
-	v->window = window_left(q);
+	v->window = window_left(v->e, q);
 	look_at_credits(q);
 	if (may_continue(v)) {
 		unpark(&q->rtc.parked);
@@ -519,8 +524,11 @@ static void end_visit(struct visit *v, enum rtc_state state)
 	bool rc = q->service == SERVICE_RC;
 
 	if (v->sent && rc) {
-		packet_ask(packet_of(v->t->out[v->t->out_count - 1]));
+		struct packet *last = packet_of(v->t->out[v->t->out_count - 1]);
+
+		packet_ask(last);
 		q->rtc.since_ack = 0;
+		path_time(v->e, q, last, reads_outstanding(q));
 	}
 	rtc_out_flush(v->e);
 	rtc_charge(v);
@@ -556,7 +564,7 @@ static uint32_t visit_qp(struct engine *e, struct qp *q, unsigned *room, uint32_
 			  .room = *room,
 			  .quantum = quantum,
 			  .later = turn - quantum,
-			  .window = window_left(q),
+			  .window = window_left(e, q),
 			  .sw = q->mq.sw.produced,
 			  .rd = q->mq.rd.produced,
 			  .re = q->mq.re.produced};
@@ -583,6 +591,7 @@ static __rte_noinline uint32_t visit_limited(struct engine *e, struct qp *q, uns
 		 bytes = counter_read(c, COUNTER_request_bytes);
 	uint32_t burst, used;
 
+	path_untimed(e, q);
 	if (!flow_limited(&q->rtc.flow, params, now_ns) || qp_state(q) == QP_ERR)
 		return visit_qp(e, q, room, turn, most);
 	if (!flow_due(&q->rtc.flow, now_ns)) {

@@ -13,6 +13,7 @@
  */
 #include "context/pacing.h"
 #include "outstanding.h"
+#include "path_delay.h"
 #include "requester_trans_control.h"
 #include "request_opcodes.h"
 #include "retransmission.h"
@@ -29,6 +30,7 @@ void retransmit_from(struct engine *e, struct qp *q, uint32_t psn)
 	q->rrc.retransmit_psn = psn;
 	q->rrc.one_missing = q->rrc.after_nak = 0;
 	q->rrc.mark_ns = 0;
+	path_forget(q);
 	q->rrc.cursor = (struct mq_cursor){
 		.sw = MQ_NIL,
 		.sw_place = q->mq.sw.consumed,
@@ -67,8 +69,16 @@ void retransmit_cut(struct qp *q)
 			 __ATOMIC_RELAXED);
 }
 
+/* Has the window been halved for this loss? */
+static bool is_known_loss(const struct qp *q, uint32_t psn)
+{
+	return q->rrc.recovering && psn_before(psn, q->rrc.recover_psn);
+}
+
 void retransmit_lost(struct engine *e, struct qp *q, uint32_t psn)
 {
+	if (!is_known_loss(q, psn))
+		path_lost(e, q);
 	retransmit_cut(q);
 	retransmit_from(e, q, psn);
 }
@@ -101,16 +111,12 @@ static bool trusts(const struct engine *e, const struct qp *q)
 	return q->rrc.peer_keeps && engine_setting(e, loss_recovery) == LOSS_RECOVERY_KEEP;
 }
 
-/* Has the window been halved for this loss? */
-static bool is_known_loss(const struct qp *q, uint32_t psn)
-{
-	return q->rrc.recovering && psn_before(psn, q->rrc.recover_psn);
-}
-
 void retransmit_missing(struct engine *e, struct qp *q, uint32_t psn)
 {
 	bool known = is_known_loss(q, psn);
 
+	if (!known)
+		path_lost(e, q);
 	if (q->rrc.peer_keeps && q->rrc.retransmit_end == psn)
 		q->rrc.peer_keeps--;
 	if (!trusts(e, q) || !known)
@@ -128,8 +134,10 @@ static void probe_one(struct engine *e, struct qp *q)
 {
 	uint32_t psn = q->rrc.unacked_psn;
 
-	if (!is_known_loss(q, psn))
+	if (!is_known_loss(q, psn)) {
+		path_lost(e, q);
 		retransmit_cut(q);
+	}
 	resend_one(e, q, psn);
 }
 
@@ -249,6 +257,8 @@ void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked)
 
 	__atomic_store_n(&q->rrc.probes, 0, __ATOMIC_RELAXED);
 	measure(e, q);
+	if (unlikely(path_is_timed(q)))
+		path_acked(e, q);
 	if (likely(!window))
 		return;
 	learn_peer(e, q);

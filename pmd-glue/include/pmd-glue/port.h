@@ -69,6 +69,7 @@ struct port_impairment {
 	double mark;	    /* frame that allows it (ECT) is marked as congested (CE), in a copy */
 	uint32_t delay_us;  /* delay of each frame */
 	uint32_t jitter_us; /* plus 0..jitter_us, evenly distributed; never reorders */
+	uint32_t rate_mbps; /* of a link that frames pass one by one before that; 0: any */
 	uint64_t seed;
 };
 

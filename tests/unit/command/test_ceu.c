@@ -170,6 +170,32 @@ TEST(qp__sqd2sqd_only_when_drained)
 	command_free_qp(&f, QPN);
 }
 
+/* By address or traffic class; connections that there are, too. */
+TEST(qp__congestion_control_by_rules)
+{
+	const struct ceu_modify connect = command_attributes();
+	struct cc_rules rules = {
+		.rule = {{.by_class = true, .cc = CC_DELAY}, {.bits = 128, .cc = CC_AUTO}}};
+	const struct qp *q;
+
+	rules.rule[0].tclass = connect.attr.traffic_class ^ 4;
+	memcpy(rules.rule[1].ip, connect.attr.dgid, 16);
+	command_make_qp(&f, QPN, SERVICE_RC);
+	to_rts();
+	q = found();
+	assert_int_equal(q->cc, CC_NONE);
+	rules.count = 2;
+	ceu_set_cc_rules(f.ceu, &rules);
+	assert_int_equal(q->cc, CC_AUTO);
+	rules.rule[0].tclass = connect.attr.traffic_class ^ WIRE_ECN_BITS;
+	ceu_set_cc_rules(f.ceu, &rules);
+	assert_int_equal(q->cc, CC_DELAY);
+	rules.count = 0;
+	ceu_set_cc_rules(f.ceu, &rules);
+	assert_int_equal(q->cc, CC_NONE);
+	command_free_qp(&f, QPN);
+}
+
 /* Whoever looks at the path while it changes sees the old one, untouched, or the new one; nobody
  * looks at the old one any more when the command returns. */
 TEST(qp__path_flips)

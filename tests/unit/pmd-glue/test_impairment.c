@@ -44,7 +44,7 @@ static void play(const struct port_impairment *config, struct run *r)
 
 		memcpy(before, rte_pktmbuf_mtod(m, void *), sizeof(before));
 		rte_mbuf_refcnt_update(m, 1);
-		assert_true(impairment_has_room(imp));
+		assert_true(impairment_has_room(imp, now));
 		impairment_take(imp, m, now);
 		assert_memory_equal(before, rte_pktmbuf_mtod(m, void *), sizeof(before));
 		rte_pktmbuf_free(m);
@@ -264,6 +264,30 @@ TEST(impairment__delay)
 	/* seen, not taken: offered again */
 	assert_int_equal(impairment_due(imp, 150, m, 2), 2);
 	assert_int_equal(tag_of(m[1]), 1);
+	impairment_destroy(imp);
+	assert_no_leak();
+}
+
+/* One by one, then the delay; what waits in front of the link is bounded. */
+TEST(impairment__rate)
+{
+	struct port_impairment c = {.delay_us = 100, .rate_mbps = 1, .seed = 1};
+	struct impairment *imp = impairment_create(&c, 0, packets, count, 1000000);
+	const uint64_t each = (ROCE_FRAME_BYTES + IMPAIRMENT_GAP_BYTES) * 8;
+	struct rte_mbuf *m[2];
+	uint32_t n = 2;
+
+	assert_true(impairment_wanted(&c));
+	impairment_take(imp, roce_v4(2, 1, 0), 50);
+	impairment_take(imp, roce_v4(2, 1, 1), 60);
+	assert_int_equal(impairment_due(imp, 50 + each + 99, m, 2), 0);
+	assert_int_equal(impairment_due(imp, 50 + each + 100, m, 2), 1);
+	assert_int_equal(impairment_due(imp, 50 + 2 * each + 99, m, 2), 1);
+	assert_int_equal(impairment_due(imp, 50 + 2 * each + 100, m, 2), 2);
+	for (; impairment_has_room(imp, 60); n++)
+		impairment_take(imp, roce_v4(2, 1, n), 60);
+	assert_in_range(n * each, IMPAIRMENT_LINK_BYTES * 8, IMPAIRMENT_LINK_BYTES * 8 + 2 * each);
+	assert_true(impairment_has_room(imp, 60 + each));
 	impairment_destroy(imp);
 	assert_no_leak();
 }

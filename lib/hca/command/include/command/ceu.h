@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "completion/completion.h"
+#include "congestion/rules.h"
 #include "context/multicast.h"
 #include "context/qp_context.h"
 #include "context/srq.h"
@@ -206,6 +207,9 @@ struct ceu;
 int ceu_create(const struct ceu_config *config, struct ceu **out);
 /* Frees the unit; the tables keep what they hold. NULL is allowed. */
 void ceu_destroy(struct ceu *ceu);
+/* The rules by which connected QPs get their congestion control, those that there are, too. Also to be
+ * called when the setting `cc` has changed. */
+void ceu_set_cc_rules(struct ceu *ceu, const struct cc_rules *rules);
 /* The largest path MTU of the port may change with its link. */
 void ceu_set_mtu_max(struct ceu *ceu, uint8_t mtu_code);
 

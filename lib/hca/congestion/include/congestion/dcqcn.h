@@ -17,6 +17,8 @@
  *     else: additive increase                             target += rpg_ai_rate; rate as above
  *     min(T,B) > F: hyper increase                        target += rpg_hai_rate; rate as above
  *   limited     rate reaches rpg_max_rate   unlimited   nothing is left to do
+ *   any         dcqcn_lend()                lent        another sets the rate
+ *   lent        CNP                         limited     as the first one, from that rate
  *
  * Nothing runs by itself: the sender of the flow calls dcqcn_advance() before it sends and
  * dcqcn_sent() afterwards. A flow has one sender, so one stage.
@@ -50,6 +52,7 @@ struct dcqcn {
 	uint64_t alpha_ns; /* up to when alpha has been decayed */
 	uint64_t timer_ns; /* when the timer expires */
 	uint8_t timer_stage, byte_stage;
+	bool lent; /* the rate is set by another (delay.h): neither time nor bytes change it */
 };
 
 /* A CNP has come. */
@@ -60,6 +63,15 @@ void dcqcn_advance(struct dcqcn *f, const struct dcqcn_params *p, uint64_t now_n
 
 /* So many bytes were sent. */
 void dcqcn_sent(struct dcqcn *f, const struct dcqcn_params *p, uint32_t bytes);
+
+/* Another has set the rate, kbit/s, and sets it until a CNP comes; 0: the flow is unlimited again. */
+void dcqcn_lend(struct dcqcn *f, uint32_t rate);
+
+/* Has no CNP come for more than rpg_threshold periods of the timer? Of a flow that is limited. */
+static inline bool dcqcn_is_quiet(const struct dcqcn *f, const struct dcqcn_params *p)
+{
+	return f->timer_stage > __atomic_load_n(&p->rpg_threshold, __ATOMIC_RELAXED);
+}
 
 /* How long `bytes` take at the rate of a limited flow. */
 static inline uint64_t dcqcn_ns(const struct dcqcn *f, uint32_t bytes)

@@ -22,7 +22,7 @@
 #include <rte_mbuf.h>
 #include "base/icm.h"
 #include "base/limits.h"
-#include "congestion/dcqcn.h"
+#include "congestion/delay.h"
 #include "host-abi/doorbell.h"
 #include "host-abi/wqe.h"
 #include "pipeline/engine.h"
@@ -181,6 +181,8 @@ struct qp {
 	uint32_t sq_psn, rq_psn;  /* initial PSNs */
 	struct srq *srq;	  /* source of receives, with rq_stride; NULL: rq */
 	uint32_t rq_pd;		  /* of the local keys in receive descriptors: the SRQ's, or pd */
+	uint8_t cc;		  /* atomic: enum congestion_control of the connection */
+	uint8_t tclass;		  /* of its path, as its program asked for it */
 	/* Packets are sent while the path changes: the CEU writes one that is not used and then
 	 * changes `way`. Read through qp_path(). The third one: qp.third. */
 	struct qp_path path[2] __rte_cache_aligned;
@@ -212,6 +214,12 @@ struct qp {
 		uint8_t chain;	/* WQEIndicatorTable's flag: WQEParse is working on a chain */
 		uint8_t parked; /* atomic: waits for RequesterTransControl to consume */
 	} ws __rte_cache_aligned;
+	/* Link transmit of its engine, in the rest of that line: when the last timed packet left
+	 * (path_delay.h), and its PSN; both atomic. */
+	struct {
+		uint64_t ns;
+		uint32_t psn;
+	} left;
 
 	/* ---- RequesterTransControl (segmentation) ---- */
 	struct {
@@ -233,6 +241,18 @@ struct qp {
 		uint32_t lsn;	     /* its LSN, +1 per request sent since that needs no receive */
 		struct qp_flow flow; /* its requests */
 	} rtc __rte_cache_aligned;
+
+	/* Round trips of single packets (path_delay.h), in the rest of that line. */
+	struct {
+		/* RequesterTransControl */
+		uint32_t begun;	    /* timed so far, free running; atomic */
+		uint32_t psn;	    /* of the last one, */
+		uint32_t flight;    /* PSNs outstanding with it, */
+		uint32_t taken;	    /* trip_end.samples that the flow knows of */
+		uint64_t missed_ns; /* engine_missed() when it was timed */
+		struct delay_control control;
+		struct delay_meter path; /* RequesterRecvControl */
+	} trip;
 
 	/* ---- RequesterRecvControl (requester_recv) ---- */
 	struct {
@@ -296,6 +316,13 @@ struct qp {
 		struct mq_list sw, rd,
 			re; /* Send/Write packets, Read requests, Read scatter entries */
 	} mq __rte_cache_aligned;
+	/* RequesterRecvControl, of trip; all atomic */
+	struct {
+		uint32_t ended;	   /* of trip.begun */
+		uint32_t samples;  /* those that RequesterTransControl should look at */
+		uint32_t queue_ns; /* queueing delay of the last one, */
+		uint32_t arrived;  /* and what was acknowledged in it, kbit/s */
+	} trip_end;
 
 	/* ---- TimerControl (requester_recv) ---- */
 	struct {

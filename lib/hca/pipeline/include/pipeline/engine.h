@@ -13,7 +13,7 @@
 #include <rte_malloc.h>
 #include "base/counters.h"
 #include "base/limits.h"
-#include "congestion/dcqcn.h"
+#include "congestion/delay.h"
 #include "pipeline/channel.h"
 #include "pipeline/icrc.h"
 #include "pipeline/wake_list.h"
@@ -43,8 +43,10 @@ struct stepping;
 
 /* Who slows down when the network is congested, and for what. */
 enum congestion_control {
-	CC_NONE,  /* nobody */
-	CC_DCQCN, /* connected QPs: they are ECN-capable, and obey CNPs */
+	CC_NONE = 0,  /* nobody */
+	CC_DCQCN = 1, /* connected QPs: they are ECN-capable, and obey CNPs */
+	CC_DELAY = 2, /* reliable ones, when round trips grow */
+	CC_AUTO = CC_DCQCN | CC_DELAY,
 };
 
 /* What becomes of packets that arrive ahead of missing ones. */
@@ -68,6 +70,7 @@ struct engine_settings {
 	uint32_t first_probe_us; /* of a QP that knows no round trip; 0: none */
 	uint32_t cc;		 /* enum congestion_control */
 	struct dcqcn_params dcqcn;
+	struct delay_params delay;
 	uint32_t min_time_between_cnps; /* to the same peer's QP, µs */
 	uint32_t cnp_dscp;
 	bool e2e_credits; /* generate end-to-end credits; false: 11111b */

@@ -25,7 +25,10 @@
 
 #define FRAME_MARKS (ICRC_OMITTED | PAYLOAD_REF)
 
-_Static_assert(PAYLOAD_REF >= RTE_MBUF_F_FIRST_FREE && ICRC_OMITTED <= RTE_MBUF_F_LAST_FREE,
+/* In the channel RPG_TXA only, whose end clears it: PACKET_TIMED. */
+#define FRAME_TIMED (1ull << 38)
+
+_Static_assert(FRAME_TIMED >= RTE_MBUF_F_FIRST_FREE && ICRC_OMITTED <= RTE_MBUF_F_LAST_FREE,
 	       "DPDK has no meaning for them");
 
 #endif

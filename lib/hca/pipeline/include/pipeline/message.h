@@ -120,6 +120,7 @@ struct packet {
 #define PACKET_CRC   0x01
 #define PACKET_BUILT 0x02 /* the frame is complete: a retransmission, to be sent as it is */
 #define PACKET_REF   0x04 /* with a reference in place of the payload: payload_ref.h */
+#define PACKET_TIMED 0x08 /* the time at which it leaves for the port is noted in its queue pair */
 
 /* A packet received, from HeaderParser to RequesterRecvControl and ExecutionEngine
  * (doc/modules.md#channels-table); and a request from ExecutionEngine to RespPktGen. */
