@@ -9,7 +9,7 @@ import sys
 
 WIDTH, HEIGHT, LEFT, TOP, RIGHT = 420, 260, 60, 40, 130
 COLOURS = ("#2b8cbe", "#f46d43", "#555555", "#1a9850")
-ENDS = ("standard to standard", "standard to keep", "keep to keep")
+ENDS = ("standard to standard", "standard to keep", "keep to keep", "equals")
 
 points = {"rate": [], "time": [], "share": []}
 with open(sys.argv[1], encoding="utf-8") as lines:

@@ -24,7 +24,12 @@ static unsigned now_ms(const struct play *p)
 
 static int poster(const struct play *p, unsigned flow)
 {
-	return p->c->read ? p->flow[flow].to : p->flow[flow].from;
+	return p->c->opcode == USER_RDMA_READ ? p->flow[flow].to : p->flow[flow].from;
+}
+
+static uint8_t opcode_of(const struct play *p)
+{
+	return p->c->opcode ? p->c->opcode : USER_RDMA_WRITE;
 }
 
 /* ---- making ---- */
@@ -60,6 +65,7 @@ static void make(struct play *p, uint64_t seed)
 	params.memory_bytes = 2 << 20;
 	params.packets = 32767;
 	params.seed = seed;
+	params.equal = c->equal;
 	p->s = sim_create(&params);
 	for (unsigned i = 0; i < params.nodes; i++)
 		p->s->node[i].hca->engines[0].settings.loss_recovery =
@@ -102,6 +108,10 @@ static void take_completions(struct play *p, int node)
 		if (c.opcode == USER_INVALID)
 			fail_msg("flow %u: error %#x after %u ms", flow, c.imm_or_error & 0xff,
 				 now_ms(p));
+		if (c.opcode == USER_RECV) {
+			sim_post_recv(p->s, node, flow, flow * SCENARIO_BYTES, SCENARIO_BYTES);
+			continue;
+		}
 		keep_time(p, flow, p->posted_ns[flow][p->done[flow]++ % p->c->depth]);
 		if (now_ms(p) < SCENARIO_WINDOWS)
 			p->o->messages[flow][now_ms(p)]++;
@@ -110,7 +120,7 @@ static void take_completions(struct play *p, int node)
 
 static void post(struct play *p, unsigned flow)
 {
-	const struct sim_wr wr = {.opcode = p->c->read ? USER_RDMA_READ : USER_RDMA_WRITE,
+	const struct sim_wr wr = {.opcode = opcode_of(p),
 				  .remote = flow * SCENARIO_BYTES,
 				  .sge = {{flow * SCENARIO_BYTES, SCENARIO_BYTES, 0}},
 				  .sges = 1};
@@ -179,6 +189,14 @@ static void look(struct play *p)
 		qsort(o->took_ns, o->times, sizeof(*o->took_ns), by_size);
 }
 
+/* Receives for SENDs: as many as may be outstanding, and more. */
+static void post_receives(struct play *p)
+{
+	for (unsigned i = 0; i < p->o->flows && opcode_of(p) == USER_SEND; i++)
+		for (unsigned k = 0; k < 2 * p->c->depth; k++)
+			sim_post_recv(p->s, p->flow[i].to, i, i * SCENARIO_BYTES, SCENARIO_BYTES);
+}
+
 struct outcome *scenario_run(const struct scenario *c, uint64_t seed)
 {
 	struct play *p = calloc(1, sizeof(*p));
@@ -188,6 +206,7 @@ struct outcome *scenario_run(const struct scenario *c, uint64_t seed)
 	p->c = c;
 	p->o = o;
 	make(p, seed);
+	post_receives(p);
 	play(p, c->warm_ms);
 	p->s->faults = c->faults;
 	play(p, c->warm_ms + c->run_ms);

@@ -16,9 +16,10 @@ enum {
 
 struct scenario {
 	struct sim_network_config network;
-	unsigned senders; /* nodes 1 to this one WRITE to node 0 */
+	unsigned senders; /* nodes 1 to this one send to node 0 */
 	bool victim;	  /* the next node WRITEs to the one after it: the last flow */
-	bool read;	  /* node 0 READs instead */
+	uint8_t opcode;	  /* USER_RDMA_WRITE if 0; USER_RDMA_READ: node 0 READs; USER_SEND */
+	bool equal;	  /* the peers have agreed on selective repeat */
 	unsigned depth;
 	enum congestion_control cc;
 	enum loss_recovery sender, receiver; /* settings of either end */

@@ -333,6 +333,8 @@ void sim_modify(struct sim *s, int node, unsigned qp, enum qp_state to, uint32_t
 	must(ceu_exec(s->node[node].ceu, row->op, m.attr.qpn, &m, sizeof(m), NULL, 0), "MODIFY_QP");
 	if (to == QP_RST)
 		empty_queues(&s->node[node].qp[qp]);
+	if (to == QP_INIT && s->params.equal)
+		must(ceu_qp_agree(s->node[node].ceu, m.attr.qpn, AGREED_REPEAT), "ceu_qp_agree");
 }
 
 void sim_renew(struct sim *s, int node, unsigned qp)

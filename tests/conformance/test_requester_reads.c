@@ -303,9 +303,39 @@ TEST(c9_139__lost_responses_by_the_timer)
 	}
 }
 
+/* Responses that come ahead of a missing one are kept: when it has come, they need not come again. */
+TEST_PEER(c9_134__responses_that_come_early_are_kept)
+{
+	peer_post(s, USER_RDMA_READ, BYTES);
+	rig_expect(s, WIRE_RC_READ_REQUEST, PSN);
+	for (uint32_t i = RESPONSES; i-- > 1;)
+		peer_read_responses(s, PSN, BYTES, i, i, 1);
+	expect_rest(s, PSN, BYTES, 0);
+	assert_int_equal(sim_counter(s, 0, COUNTER_responses_kept), RESPONSES - 1);
+	rig_no_cqe(s);
+	peer_read_responses(s, PSN, BYTES, 0, 0, 1);
+	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
+	assert_read(s, BYTES);
+	peer_read_responses(s, PSN, BYTES, 1, RESPONSES - 1, 1); /* duplicates */
+	rig_silent(s, 100 * US);
+}
+
+/* In their turn they pass every check: one of a wrong length fails the READ then, and not before. */
+TEST_PEER(c9_133__an_early_response_is_checked_in_its_turn)
+{
+	peer_post(s, USER_RDMA_READ, BYTES);
+	rig_expect(s, WIRE_RC_READ_REQUEST, PSN);
+	rig_read_response(s, 0, WIRE_RC_READ_RESP_MIDDLE, PSN + 1, 1, NULL, MTU - 4);
+	expect_rest(s, PSN, BYTES, 0);
+	rig_no_cqe(s);
+	peer_read_responses(s, PSN, BYTES, 0, 0, 1);
+	peer_expect_error(s, SYNDROME_BAD_RESP, 0);
+}
+
 /* A part of the rest is lost, and a part of that. */
 TEST_PEER(c9_134__rests_of_rests)
 {
+	s->node[0].hca->engines[0].settings.loss_recovery = LOSS_RECOVERY_STANDARD;
 	peer_post(s, USER_RDMA_READ, BYTES);
 	rig_expect(s, WIRE_RC_READ_REQUEST, PSN);
 	for (uint32_t i = 0; i < RESPONSES - 1; i++) {

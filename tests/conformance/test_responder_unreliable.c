@@ -180,7 +180,7 @@ TEST(edge__opcode_against_service)
 
 			if (o == WIRE_CNP)
 				dropped(s, h, COUNTER_rp_cnp_ignored);
-			else if (!op->defined && o >= 0x20)
+			else if ((!op->defined && o >= 0x20) || o == WIRE_SACK)
 				dropped(s, h, COUNTER_drop_rx_opcode);
 			else if (other)
 				dropped(s, h, COUNTER_drop_rx_service);

@@ -3,7 +3,7 @@
  * Random schedules: a few operations of mixed kinds (unsignaled, fenced, inline, scattered, empty)
  * on one to three QPs, both directions at once, receives posted late, over a wire that loses,
  * duplicates, delays, reorders and corrupts, with any MTU, credits on or off, PSNs that start just
- * below the wrap, ICRCs computed or omitted. A schedule follows from its seed alone;
+ * below the wrap, ICRCs computed or omitted, between strangers or equals. A schedule follows from its seed alone;
  * SOFTHCA_SEEDS=first,count chooses; the seed is printed when one fails. One simulation is used for
  * all of them, its QPs are reset in between: `make soak` runs many millions.
  */
@@ -91,6 +91,7 @@ static void one_schedule(struct sim *s, uint64_t seed)
 	p.psn = (0xffffff - sim_random(s) % 16) & 0xffffff;
 	p.timeout = 8 + sim_random(s) % 2;
 	p.min_rnr_timer = 1 + sim_random(s) % 8;
+	p.equal = seed / 6 & 1;
 	p.max_rd_atomic = 1 + sim_random(s) % 4;
 	for (int n = 0; n < 2; n++) {
 		struct engine_settings *settings = &s->node[n].hca->engines[0].settings;

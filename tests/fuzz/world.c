@@ -15,11 +15,11 @@ struct world_watch world_watch;
 static const struct plan {
 	uint8_t service; /* enum qp_service */
 	uint8_t state;	 /* enum qp_state */
-	bool srq, asks;
+	bool srq, asks, equal;
 } plan[WORLD_QPS] = {
 	[WORLD_RC] = {.service = SERVICE_RC, .state = QP_RTS},
-	[WORLD_SRQ] = {.service = SERVICE_RC, .state = QP_RTS, .srq = true},
-	[WORLD_ASKS] = {.service = SERVICE_RC, .state = QP_RTS, .asks = true},
+	[WORLD_SRQ] = {.service = SERVICE_RC, .state = QP_RTS, .srq = true, .equal = true},
+	[WORLD_ASKS] = {.service = SERVICE_RC, .state = QP_RTS, .asks = true, .equal = true},
 	[WORLD_RTR] = {.service = SERVICE_RC, .state = QP_RTR},
 	[WORLD_UC] = {.service = SERVICE_UC, .state = QP_RTS},
 	[WORLD_UD] = {.service = SERVICE_UD, .state = QP_RTS},
@@ -121,6 +121,7 @@ static void bring(unsigned int qp)
 {
 	world->params.service = plan[qp].service;
 	world->params.srq = plan[qp].srq;
+	world->params.equal = plan[qp].equal;
 	sim_modify(world, 0, qp, QP_INIT, 0);
 	for (unsigned int i = 0; i < WORLD_RECEIVES && !plan[qp].srq; i++)
 		sim_post_recv(world, 0, qp, (uint64_t)i * WORLD_RECEIVE_BYTES, WORLD_RECEIVE_BYTES);

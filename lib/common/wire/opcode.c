@@ -80,6 +80,7 @@ const struct wire_opcode wire_opcodes[256] = {
 	ROW(WIRE_UD_SEND_ONLY_IMM, "UD SEND Only with Immediate", UD, SEND,
 	    WIRE_HAS_DETH | IMM | PAY, WIRE_ONLY | RQ_RECV),
 	ROW(WIRE_CNP, "CNP", NONE, CNP, PAY, WIRE_ONLY),
+	ROW(WIRE_SACK, "SACK", NONE, SACK, PAY, WIRE_ONLY | RS),
 };
 
 const char *wire_opcode_name(uint8_t opcode)

@@ -418,6 +418,7 @@ static void prepare(struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_s
 		q->rrc.retry_left = q->retry_cnt;
 		q->rrc.path = qp_way(q).path;
 		q->rrc.rnr_left = q->rnr_retry;
+		q->rrc.peer_keeps = q->agreed & AGREED_REPEAT ? PEER_TRUST : 0;
 	} else if (from == QP_RTS && to == QP_SQD) {
 		q->sqd_notify = (in->attr.mask & QP_ATTR_EN_SQD_ASYNC_NOTIFY) != 0;
 		__atomic_store_n(&q->sqd_turn, q->sqd_turn == UINT8_MAX ? 1 : q->sqd_turn + 1,

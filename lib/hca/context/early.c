@@ -20,14 +20,15 @@ static uint32_t early_size(const struct engine *e)
 	return RTE_MAX(1u, size);
 }
 
-struct early *early_create(const struct engine *e)
+struct early *early_create(const struct engine *e, const char *name, size_t count_at)
 {
 	uint32_t size = early_size(e);
 	struct early *t =
-		engine_alloc(e, "ee_early", sizeof(*t) + (size_t)size * sizeof(struct early_place));
+		engine_alloc(e, name, sizeof(*t) + (size_t)size * sizeof(struct early_place));
 
 	if (t) {
 		t->qps = e->qps;
+		t->count_at = count_at;
 		t->size = size;
 	}
 	return t;
@@ -38,6 +39,11 @@ void early_destroy(struct early *t)
 	for (uint32_t i = 0; t && i < t->size; i++)
 		rte_pktmbuf_free(t->place[i].m);
 	rte_free(t);
+}
+
+static struct early_count *count_of(const struct early *t, const struct qp *q)
+{
+	return (struct early_count *)((char *)q + t->count_at);
 }
 
 /* Queue pairs begin at places far apart. */
@@ -57,7 +63,7 @@ static struct rte_mbuf *empty(struct early *t, struct early_place *p)
 	struct rte_mbuf *m = p->m;
 
 	p->m = NULL;
-	q->ee_gap.early.kept--;
+	count_of(t, q)->kept--;
 	t->user[q->user]--;
 	t->count--;
 	return m;
@@ -71,7 +77,7 @@ static void drop(struct early *t, struct early_place *p)
 /* May the queue pair have a place that is free? */
 static bool within_share(const struct early *t, const struct qp *q)
 {
-	uint32_t left = t->size - t->count, kept = q->ee_gap.early.kept;
+	uint32_t left = t->size - t->count, kept = count_of(t, q)->kept;
 
 	return kept == 0 || (kept < left && t->user[q->user] < 3 * left);
 }
@@ -83,13 +89,13 @@ static bool gives_way(const struct early *t, const struct early_place *p, const 
 
 	if (holder->user != q->user)
 		return t->user[holder->user] > t->user[q->user];
-	return holder->ee_gap.early.kept > q->ee_gap.early.kept;
+	return count_of(t, holder)->kept > count_of(t, q)->kept;
 }
 
 bool early_keep(struct engine *e, struct early *t, struct qp *q, struct rte_mbuf *m, uint32_t psn,
 		uint32_t expected)
 {
-	struct early_count *c = &q->ee_gap.early;
+	struct early_count *c = count_of(t, q);
 	uint32_t first = c->kept ? c->first : expected;
 	struct early_place *p = &t->place[place_of(t, q, psn)];
 
@@ -112,6 +118,30 @@ bool early_has(const struct early *t, const struct qp *q, uint32_t psn)
 	return is_of(&t->place[place_of(t, q, psn)], q, psn);
 }
 
+bool early_map(const struct engine *e, const struct early *t, const struct qp *q, uint32_t psn,
+	       uint64_t ns, uint8_t *map, unsigned bytes)
+{
+	uint32_t left = count_of(t, q)->kept, at = place_of(t, q, psn);
+	bool any = false;
+
+	memset(map, 0, bytes);
+	for (unsigned i = 0; i < 8 * bytes && left; i++, psn = psn_add(psn, 1)) {
+		const struct early_place *p = &t->place[at];
+
+		at = at + 1 == t->size ? 0 : at + 1;
+		if (unlikely(psn == PSN_MASK))
+			at = place_of(t, q, 0);
+		if (!is_of(p, q, psn))
+			continue;
+		left--;
+		if (engine_now(e) - p->since_ns < ns)
+			continue;
+		map[i / 8] |= (uint8_t)(1u << i % 8);
+		any = true;
+	}
+	return any;
+}
+
 struct rte_mbuf *early_take(struct early *t, struct qp *q, uint32_t psn)
 {
 	struct early_place *p = &t->place[place_of(t, q, psn)];
@@ -122,7 +152,7 @@ struct rte_mbuf *early_take(struct early *t, struct qp *q, uint32_t psn)
 /* Drops what is kept of n PSNs. */
 static void drop_range(struct early *t, struct qp *q, uint32_t first, uint32_t n)
 {
-	for (uint32_t i = 0; i < n && q->ee_gap.early.kept; i++) {
+	for (uint32_t i = 0; i < n && count_of(t, q)->kept; i++) {
 		uint32_t psn = psn_add(first, i);
 		struct early_place *p = &t->place[place_of(t, q, psn)];
 
@@ -133,7 +163,7 @@ static void drop_range(struct early *t, struct qp *q, uint32_t first, uint32_t n
 
 unsigned early_pass(struct early *t, struct qp *q, uint32_t psn)
 {
-	struct early_count *c = &q->ee_gap.early;
+	struct early_count *c = count_of(t, q);
 
 	drop_range(t, q, c->first, RTE_MIN(psn_sub(psn, c->first), t->size));
 	c->first = psn;
@@ -142,7 +172,7 @@ unsigned early_pass(struct early *t, struct qp *q, uint32_t psn)
 
 void early_drop(struct early *t, struct qp *q)
 {
-	drop_range(t, q, q->ee_gap.early.first, t->size);
+	drop_range(t, q, count_of(t, q)->first, t->size);
 }
 
 void early_clear(struct early *t)

@@ -93,6 +93,14 @@ static __rte_noinline enum counter judge_stranger(const struct qp *q)
 	return qp_receives(qp_state(q)) ? COUNTER_drop_rx_address : COUNTER_drop_qp_state;
 }
 
+/* A packet of another service. Of a SACK those know nothing who have not agreed on it. */
+static __rte_noinline enum counter judge_foreign(const struct qp *q, uint8_t opcode)
+{
+	if (opcode != WIRE_SACK)
+		return COUNTER_drop_rx_service;
+	return q->agreed & AGREED_REPEAT ? COUNTER_COUNT : COUNTER_drop_rx_opcode;
+}
+
 /* Both ends of the alternate path are the packet's. */
 static bool comes_along_alternate(const struct qp *q, struct qp_way way, const struct wire_frame *f)
 {
@@ -149,8 +157,13 @@ static enum counter judge(struct engine *e, struct qp *q, const struct rte_mbuf 
 {
 	const struct wire_opcode *o = &wire_opcodes[f->h.opcode];
 
-	if (unlikely(o->service != q->service)) /* a reserved one counts as RC's: see hp_parse() */
-		return COUNTER_drop_rx_service;
+	if (unlikely(o->service !=
+		     q->service)) { /* a reserved one counts as RC's: see hp_parse() */
+		enum counter drop = judge_foreign(q, f->h.opcode);
+
+		if (drop != COUNTER_COUNT)
+			return drop;
+	}
 	if (unlikely(!pkey_matches(f->h.pkey, q->pkey)))
 		return COUNTER_drop_rx_pkey;
 	if (q->service == SERVICE_UD)

@@ -39,7 +39,10 @@ struct sw_element {
 	uint32_t length; /* of the message, bytes */
 	uint8_t opcode;	 /* enum user_opcode */
 	uint8_t flags;	 /* ELEMENT_* */
-	uint8_t reserved[6];
+	uint8_t reserved[2];
+	uint32_t
+		again; /* RequesterRecvControl: NPSN when it was last sent again selectively, and bit 24;
+			   0: never */
 };
 #define ELEMENT_LAST	 1u /* last packet of its message: completes the WQE */
 #define ELEMENT_SIGNALED 2u
@@ -57,7 +60,10 @@ struct rd_element {
 	uint8_t opcode; /* enum user_opcode */
 	uint8_t flags;
 	uint8_t entries; /* scatter entries in the third queue */
-	uint8_t reserved[13];
+	uint8_t reserved[5];
+	uint32_t
+		again; /* RequesterRecvControl: when responses were last asked for again selectively, */
+	uint32_t asked; /* and how many, from the first on, ever were */
 };
 
 /* A scatter entry of a READ or atomic. */
@@ -182,6 +188,7 @@ static inline void sw_put(struct multi_queue *mq, struct mq_list *l, const struc
 	x->length = from->length;
 	x->opcode = from->opcode;
 	x->flags = from->flags;
+	x->again = 0;
 	mq_link(mq->one_lcore, l, &x->next, &mq->sw[l->tail].next, i);
 }
 

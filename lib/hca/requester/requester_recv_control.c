@@ -20,6 +20,7 @@
 #include "requester_trans_control.h"
 #include "retransmission.h"
 #include "rrc_acks.h"
+#include "rrc_early.h"
 #include "rrc_reads.h"
 #include "rrc_release.h"
 #include "rrc_timers.h"
@@ -42,7 +43,13 @@ int rrc_create(struct engine *e)
 		return -ENOMEM;
 	qp_list_init(&c->retransmit, e->qps, offsetof(struct qp, rrc.retransmit));
 	qp_list_init(&c->lossy, e->qps, offsetof(struct qp, rrc.lossy));
+	qp_list_init(&c->filled, e->qps, offsetof(struct qp, repeat.filled));
 	e->rrc = c;
+	c->early = early_create(e, "rrc_early", offsetof(struct qp, repeat.early));
+	if (!c->early) {
+		rrc_destroy(e);
+		return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -50,20 +57,28 @@ void rrc_destroy(struct engine *e)
 {
 	struct rrc *c = e->rrc;
 
-	if (c)
+	if (c) {
 		rte_pktmbuf_free_bulk(c->held, c->holds);
+		early_destroy(c->early);
+	}
 	rte_free(c);
 	e->rrc = NULL;
 }
 
 void requester_drop_orphans(struct engine *e, const struct v2p *sender)
 {
+	early_clear(e->rrc->early);
 	e->rrc->holds = orphans_drop(e->rrc->held, e->rrc->holds, sender);
+}
+
+unsigned rrc_kept(const struct engine *e)
+{
+	return e->rrc->early->count;
 }
 
 bool rrc_holds_responses(const struct engine *e)
 {
-	return e->rrc->holds != 0;
+	return e->rrc->holds != 0 || e->rrc->filled.head != QP_LIST_END;
 }
 
 /* ---- RESP_CXT ---- */
@@ -130,7 +145,7 @@ static inline enum rrc_state step_resp_cxt(struct rrc_work *w)
 	struct qp *q = w->q;
 
 	if (unlikely(w->a->payload_bytes && kind != WIRE_KIND_READ_RESP))
-		return rrc_drop(w, COUNTER_drop_resp_length);
+		return kind == WIRE_KIND_SACK ? RRC_SACK : rrc_drop(w, COUNTER_drop_resp_length);
 	if (unlikely(!qp_sends(qp_state(q)) || q->service != SERVICE_RC))
 		return not_sending(w);
 	if (unlikely(!psn_before_eq(q->rrc.unacked_psn, h->psn) ||
@@ -177,6 +192,8 @@ static __rte_always_inline enum rrc_state rrc_step(struct rrc_work *w, enum rrc_
 		return rrc_step_ack_release_normal(w);
 	case RRC_ACK_RELEASE_EXCEPTION:
 		return rrc_step_ack_release_exception(w);
+	case RRC_SACK:
+		return rrc_step_sack(w);
 	case RRC_ACK_LOSS_RETRANS:
 	case RRC_READ_RETRANS:
 		return rrc_step_implied_nak(w);
@@ -267,26 +284,34 @@ static __rte_noinline void take_mark(struct engine *e, struct counters *c, struc
 	wake_post(&e->wake[WAKE_EE], &q->wake[WAKE_EE], q->index);
 }
 
-/* False: the response must be retried. */
-static inline bool take_response(struct engine *e, struct counters *c, struct rte_mbuf *m)
+/* What becomes of the response: it is done with, or kept, or must be retried. */
+enum taken { TAKEN, TAKEN_KEPT, TAKEN_NOT };
+
+static inline enum taken take_response(struct engine *e, struct counters *c, struct rte_mbuf *m)
 {
 	struct rrc_work w = {.e = e, .c = c, .m = m, .a = arrival_of(m)};
 
 	w.q = qp_find(e->qps, w.a->qpn);
 	if (unlikely(!w.q)) {
 		count(c, COUNTER_drop_rx_qpn);
-		return true;
+		return TAKEN;
 	}
 	if (unlikely(!arrival_intact(m))) {
 		count(c, COUNTER_drop_rx_icrc);
-		return true;
+		return TAKEN;
 	}
 	if (unlikely(w.a->congested))
 		take_mark(e, c, w.q, arrival_of(m));
 	rrc_run(&w, RRC_RESP_CXT);
 	rrc_bad_requests(e, w.q);
 	wake_sender(e, w.q);
-	return !w.again;
+	rrc_look_early(e, w.q);
+	return unlikely(w.kept) ? TAKEN_KEPT : likely(!w.again) ? TAKEN : TAKEN_NOT;
+}
+
+bool rrc_take_one(struct engine *e, struct rte_mbuf *m)
+{
+	return take_response(e, rrc_counters(e), m) != TAKEN_NOT;
 }
 
 /* Held responses first, until none is left; then those that have arrived. */
@@ -307,24 +332,35 @@ static unsigned take_responses(struct engine *e)
 	struct counters *c = rrc_counters(e);
 	struct rrc *rrc = e->rrc;
 	struct rte_mbuf *m[BURST];
-	unsigned n = take_burst(e, m), done = 0;
+	unsigned n = take_burst(e, m), done = 0, over = 0;
 
-	while (done < n && likely(take_response(e, c, m[done])))
-		done++;
+	for (; done < n; done++) {
+		enum taken taken = take_response(e, c, m[done]);
+
+		if (unlikely(taken == TAKEN_NOT))
+			break;
+		if (likely(taken == TAKEN))
+			m[over++] = m[done];
+	}
 	if (unlikely(done < n)) {
 		rrc->holds = n - done;
 		memcpy(rrc->held, m + done, rrc->holds * sizeof(m[0]));
 	}
-	frames_free(e, m, done);
+	frames_free(e, m, over);
 	return n;
 }
 
 unsigned rrc_poll(struct engine *e)
 {
+	struct rrc *rrc = e->rrc;
 	unsigned n;
 
 	rrc_take_wakes(e);
 	n = take_responses(e); /* first: after a pause they may prove a timer wrong */
+	if (unlikely(rrc->filled.head != QP_LIST_END))
+		n += rrc_take_early(e);
+	if (unlikely(early_watched(rrc->early)))
+		early_look(e, rrc->early, rrc_counters(e));
 	n += rrc_take_expiries(e);
 	n += rrc_look_at_lossy(e);
 	n += take_bad_requests(e);

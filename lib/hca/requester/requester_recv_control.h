@@ -15,7 +15,10 @@ void rrc_destroy(struct engine *e);
 /* One poll of it. Returns elements taken and packets sent again. */
 unsigned rrc_poll(struct engine *e);
 
-/* Does it hold responses that VirtToPhys has pending? Stage requester_recv. */
+/* Responses that came early and are kept. Stage requester_recv, or while it rests. */
+unsigned rrc_kept(const struct engine *e);
+
+/* Does it hold responses that VirtToPhys has pending, or whose turn has come? Stage requester_recv. */
 bool rrc_holds_responses(const struct engine *e);
 
 #endif

@@ -20,6 +20,7 @@
 #include "pipeline/parking.h"
 #include "request_resolution.h"
 #include "requester/requester.h"
+#include "requester_recv_control.h"
 #include "requester_trans_control.h"
 #include "segmentation.h"
 #include "send-queue/send_queue.h"
@@ -58,7 +59,7 @@ void rtc_destroy(struct engine *e)
 
 unsigned requester_stock(const struct engine *e)
 {
-	return e->rtc->spares;
+	return e->rtc->spares + rrc_kept(e);
 }
 
 /* ---- scheduling queue pairs ---- */
@@ -453,18 +454,25 @@ static const enum counter park_counters[PARK_REASONS] = {
 	[PARK_DRAIN] = COUNTER_park_drain,
 };
 
+#define AGREED_PACKETS (8u * WIRE_SACK_BYTES)
+
 /* How many more PSNs the QP may send; bounded after losses, but never 0, and while queues of the
  * network bound its rate. */
 static uint32_t window_left(const struct engine *e, const struct qp *q)
 {
-	uint32_t window = __atomic_load_n(&q->rrc.window, __ATOMIC_RELAXED) >> 4, outstanding;
+	uint32_t window = __atomic_load_n(&q->rrc.window, __ATOMIC_RELAXED) >> 4, left, room;
 
 	if (unlikely(q->rtc.flow.cc.lent) && !reads_outstanding(q))	 /* whose responses count */
 		window = RTE_MIN(window - 1, path_window(e, q) - 1) + 1; /* 0: any number */
 	if (likely(!window))
 		return UINT32_MAX;
-	outstanding = qp_in_window(q);
-	return window - RTE_MIN(window, outstanding);
+	left = qp_in_window(q);
+	left = window - RTE_MIN(window, left);
+	if (!(q->agreed & AGREED_REPEAT))
+		return left;
+	room = qp_outstanding(q); /* no more than the peer can tell of, and keep */
+	room = AGREED_PACKETS - RTE_MIN(AGREED_PACKETS, room);
+	return RTE_MIN(left, room);
 }
 
 /* Has what the QP was parked for happened? In ERR a request waits for nothing: it is flushed. */

@@ -17,6 +17,7 @@
 #include "requester_trans_control.h"
 #include "request_opcodes.h"
 #include "retransmission.h"
+#include "rrc_early.h"
 #include "rrc_release.h"
 #include "rrc_timers.h"
 
@@ -28,7 +29,7 @@ static void retransmit_add(struct engine *e, struct qp *q)
 void retransmit_from(struct engine *e, struct qp *q, uint32_t psn)
 {
 	q->rrc.retransmit_psn = psn;
-	q->rrc.one_missing = q->rrc.after_nak = 0;
+	q->rrc.one_missing = q->rrc.after_nak = q->rrc.selective = 0;
 	q->rrc.mark_ns = 0;
 	path_forget(q);
 	q->rrc.cursor = (struct mq_cursor){
@@ -65,6 +66,8 @@ void retransmit_cut(struct qp *q)
 	__atomic_store_n(&q->rrc.ahead_psn, q->rrc.unacked_psn, __ATOMIC_RELAXED);
 	q->rrc.recover_psn = qp_next_psn(q);
 	q->rrc.recovering = 1;
+	q->repeat.done_psn = q->repeat.seen_psn = q->rrc.unacked_psn;
+	memset(q->repeat.map, 0, sizeof(q->repeat.map));
 	__atomic_store_n(&q->rrc.window, RTE_MAX(half, (uint32_t)WINDOW_MIN) << 4,
 			 __ATOMIC_RELAXED);
 }
@@ -106,7 +109,7 @@ static void resend_missing(struct engine *e, struct qp *q, uint32_t psn)
 }
 
 /* Does one packet suffice? The setting may have changed since the peer has shown that it keeps. */
-static bool trusts(const struct engine *e, const struct qp *q)
+bool retransmit_trusts(const struct engine *e, const struct qp *q)
 {
 	return q->rrc.peer_keeps && engine_setting(e, loss_recovery) == LOSS_RECOVERY_KEEP;
 }
@@ -119,9 +122,9 @@ void retransmit_missing(struct engine *e, struct qp *q, uint32_t psn)
 		path_lost(e, q);
 	if (q->rrc.peer_keeps && q->rrc.retransmit_end == psn)
 		q->rrc.peer_keeps--;
-	if (!trusts(e, q) || !known)
+	if (!retransmit_trusts(e, q) || !known)
 		retransmit_cut(q);
-	if (trusts(e, q)) {
+	if (retransmit_trusts(e, q)) {
 		resend_missing(e, q, psn);
 	} else {
 		retransmit_from(e, q, psn);
@@ -129,7 +132,220 @@ void retransmit_missing(struct engine *e, struct qp *q, uint32_t psn)
 	}
 }
 
-/* Of what is outstanding, only the oldest packet. */
+/*
+ * Selective repeat, between queue pairs that have agreed to it: a walk over what is outstanding that sends
+ * only what the peer misses, as far as it has shown that (repeat.done_psn, repeat.map), and asks for responses
+ * that are missing among those that have come. A repetition is under way until something that was sent after
+ * it has come, or, of responses, for a round trip. Times are in ns >> 10, which is about 1 us, and wrap.
+ */
+#define SELECTIVE_NS 4000 /* and a poll or two */
+
+enum {
+	SELECTIVE = 1,
+	SELECTIVE_ALL
+}; /* rrc.selective: the latter for a probe, when nothing is under way */
+
+static uint32_t walk_time(const struct engine *e)
+{
+	return (uint32_t)(engine_now(e) >> 10) | 1; /* never 0 */
+}
+
+static uint32_t round_trip(const struct qp *q)
+{
+	uint64_t ns = q->rrc.srtt_ns ? q->rrc.srtt_ns : 250000;
+
+	return (uint32_t)((ns + ns / 4 + SELECTIVE_NS) >> 10);
+}
+
+/* Was it sent again so lately that it may be under way? */
+static bool is_under_way(const struct qp *q, uint32_t again)
+{
+	return again && q->repeat.walked - again < round_trip(q);
+}
+
+static bool peer_has(const struct qp *q, uint32_t psn)
+{
+	uint32_t unacked = q->rrc.unacked_psn, bit = psn_sub(psn, psn_add(q->repeat.map_psn, 1));
+
+	if (psn_before(psn, unacked) || psn_before(psn, q->repeat.done_psn))
+		return true;
+	return bit < 8 * WIRE_SACK_BYTES && q->repeat.map[bit / 64] >> bit % 64 & 1;
+}
+
+/* Is the packet to be sent again in this walk? Only once, unless the peer has got what was new when it was
+ * repeated: then the repetition was lost, too. */
+static bool is_missing(const struct qp *q, struct sw_element *sw)
+{
+	if (peer_has(q, sw->psn) || (sw->again && q->rrc.selective != SELECTIVE_ALL &&
+				     !psn_before(sw->again & PSN_MASK, q->rrc.retransmit_end)))
+		return false;
+	sw->again = (PSN_MASK + 1) | qp_next_psn(q);
+	return true;
+}
+
+/* How many responses of the READ should have come: all, if the peer has not got the request. */
+static uint32_t expected_of(const struct qp *q, const struct rd_element *rd)
+{
+	if (!peer_has(q, rd->psn) || !psn_before(q->repeat.seen_psn, psn_add(rd->psn, rd->packets)))
+		return rd->packets;
+	return psn_before(rd->psn, q->repeat.seen_psn) ? psn_sub(q->repeat.seen_psn, rd->psn) : 0;
+}
+
+static bool has_come(const struct engine *e, const struct qp *q, const struct rd_element *rd,
+		     uint32_t index)
+{
+	return early_has(e->rrc->early, q, psn_add(rd->psn, index));
+}
+
+/* The first response from number `from` on that has come, or `end`. Those that have lie close together,
+ * however long the READ is. */
+static uint32_t next_come(const struct engine *e, const struct qp *q, const struct rd_element *rd,
+			  uint32_t from, uint32_t end)
+{
+	const struct early *t = e->rrc->early;
+	int32_t ahead = psn_diff(q->repeat.early.first, psn_add(rd->psn, from));
+
+	if (!q->repeat.early.kept || ahead >= (int32_t)(end - from))
+		return end;
+	from += ahead > 0 ? (uint32_t)ahead : 0;
+	for (uint32_t left = t->size; from < end && !has_come(e, q, rd, from); from++)
+		if (left-- == 0)
+			return end;
+	return from;
+}
+
+/* The next part of the READ to be asked for again in this walk, from response *first on. Returns how many
+ * responses. */
+static uint32_t find_missing(const struct engine *e, struct qp *q, struct rd_element *rd,
+			     bool oldest, uint32_t *first)
+{
+	uint32_t done = oldest ? q->rrc.read_packets : 0, end = expected_of(q, rd), n;
+	bool late = q->repeat.late_psn == rd->psn + 1 || !is_under_way(q, rd->again);
+
+	if (psn_before(rd->psn, q->rrc.retransmit_psn))
+		done = RTE_MAX(done, psn_sub(q->rrc.retransmit_psn, rd->psn));
+	if (!late)
+		done = RTE_MAX(done, rd->asked);
+	while (done < end && has_come(e, q, rd, done))
+		done++;
+	if (done >= end)
+		return 0;
+	n = next_come(e, q, rd, done, end) - done;
+	if (done < rd->asked || !rd->again) {
+		rd->again = q->repeat.walked;
+		q->repeat.late_psn = rd->psn + 1;
+	}
+	rd->asked = RTE_MAX(rd->asked, done + n);
+	*first = done;
+	return n;
+}
+
+static void walk_selectively(struct engine *e, struct qp *q, uint32_t end, uint8_t what)
+{
+	uint64_t mark_ns = q->rrc.mark_ns;
+
+	retransmit_from(e, q, q->rrc.unacked_psn);
+	if (q->rrc.mark_psn == q->rrc.unacked_psn) /* that of its repetition goes on */
+		q->rrc.mark_ns = mark_ns;
+	q->rrc.selective = what;
+	q->rrc.retransmit_end = end;
+	q->repeat.walked = walk_time(e);
+	q->repeat.late_psn = 0;
+	__atomic_store_n(&q->rrc.ahead_psn, qp_next_psn(q), __ATOMIC_RELAXED);
+}
+
+/* A walk over everything is under way. */
+static bool goes_back(const struct qp *q)
+{
+	return q->rrc.retransmitting && !q->rrc.selective && !q->rrc.one_missing;
+}
+
+/* Did the last walk pass what is missing before `end`, a moment ago? */
+static bool nothing_new(const struct engine *e, struct qp *q, uint32_t end)
+{
+	uint32_t psn = q->rrc.retransmit_end;
+
+	if (!q->rrc.selective || walk_time(e) - q->repeat.walked > round_trip(q) / 4)
+		return false;
+	if (psn_before(psn, q->rrc.unacked_psn))
+		psn = q->rrc.unacked_psn;
+	for (; psn_before(psn, end); psn = psn_add(psn, 1))
+		if ((psn_before(psn, q->repeat.seen_psn) || !peer_has(q, psn)) &&
+		    !early_has(e->rrc->early, q, psn))
+			return false;
+	if (psn_before(q->rrc.retransmit_end, end))
+		q->rrc.retransmit_end = end;
+	return true;
+}
+
+static void repeat_before(struct engine *e, struct qp *q, uint32_t end)
+{
+	if (goes_back(q) || nothing_new(e, q, end))
+		return;
+	if (q->rrc.selective && q->rrc.retransmitting && psn_before(end, q->rrc.retransmit_end))
+		end = q->rrc.retransmit_end;
+	walk_selectively(e, q, end, SELECTIVE);
+}
+
+void retransmit_responses(struct engine *e, struct qp *q, uint32_t end, uint32_t done)
+{
+	if (!is_known_loss(q, q->rrc.unacked_psn))
+		retransmit_cut(q);
+	if (psn_before(q->repeat.done_psn, done))
+		q->repeat.done_psn = done;
+	if (psn_before(q->repeat.seen_psn, end))
+		q->repeat.seen_psn = end;
+	repeat_before(e, q, psn_after(done, end) ? done : end);
+}
+
+/* The PSN behind the last that the map has; `psn` if it has none. */
+static uint32_t map_end(const struct qp *q)
+{
+	for (unsigned i = WIRE_SACK_BYTES / 8; i--;)
+		if (q->repeat.map[i])
+			return psn_add(q->repeat.map_psn,
+				       64 * i + 65 - (unsigned)__builtin_clzll(q->repeat.map[i]));
+	return q->repeat.map_psn;
+}
+
+void retransmit_sacked(struct engine *e, struct qp *q, uint32_t psn,
+		       const uint8_t map[WIRE_SACK_BYTES])
+{
+	if (engine_setting(e, loss_recovery) != LOSS_RECOVERY_KEEP)
+		return;
+	if (is_known_loss(q, psn) && psn_before(psn, q->repeat.done_psn))
+		return; /* an older one */
+	if (!is_known_loss(q, psn))
+		retransmit_cut(q);
+	q->rrc.peer_keeps = PEER_TRUST;
+	q->repeat.done_psn = q->repeat.map_psn = psn;
+	memcpy(q->repeat.map, map, WIRE_SACK_BYTES);
+	repeat_before(e, q, map_end(q));
+}
+
+/* Nothing has come for long: what an equal is known to miss, the oldest packet or READ for one, whenever it
+ * was repeated before. */
+static void probe_equal(struct engine *e, struct qp *q)
+{
+	struct rd_element *rd = rd_head(e->mq, &q->mq.rd);
+	uint32_t psn = q->rrc.unacked_psn, end = psn_add(psn, 1);
+	bool read = rrc_read_in_the_way(e, q, psn);
+
+	if (read) {
+		rd->again = 0;
+		end = psn_add(rd->psn, rd->packets);
+		if (psn_before(q->repeat.seen_psn, end))
+			q->repeat.seen_psn = end;
+	}
+	if (psn_before(end, map_end(q)))
+		end = map_end(q);
+	if (read || end != psn_add(psn, 1))
+		walk_selectively(e, q, end, SELECTIVE_ALL);
+	else
+		resend_one(e, q, psn);
+}
+
+/* Of what is outstanding, only the oldest packet; of equals what they are known to miss, too. */
 static void probe_one(struct engine *e, struct qp *q)
 {
 	uint32_t psn = q->rrc.unacked_psn;
@@ -138,7 +354,10 @@ static void probe_one(struct engine *e, struct qp *q)
 		path_lost(e, q);
 		retransmit_cut(q);
 	}
-	resend_one(e, q, psn);
+	if (rrc_is_equal(q))
+		probe_equal(e, q);
+	else
+		resend_one(e, q, psn);
 }
 
 /*
@@ -158,7 +377,8 @@ void retransmit_probe(struct engine *e, struct qp *q)
 {
 	if (!q->rrc.srtt_ns)
 		probe_first_flight(e, q);
-	else if (trusts(e, q) && q->rrc.probes <= 1)
+	else if (retransmit_trusts(e, q) &&
+		 q->rrc.probes <= (rrc_is_equal(q) ? PROBES_OF_EQUALS : 1))
 		probe_one(e, q);
 	else
 		retransmit_lost(e, q, q->rrc.unacked_psn);
@@ -189,19 +409,19 @@ static void next_missing(struct engine *e, struct qp *q)
  * went alone, see what is still missing. */
 static void learn_peer(struct engine *e, struct qp *q)
 {
-	enum { PROOF = 2, TRUST = 4 };
+	enum { PROOF = 2 };
 	bool again = q->rrc.retransmitting, one = q->rrc.one_missing;
 
 	if (((one && q->rrc.peer_keeps) || (again && q->rrc.after_nak)) &&
 	    engine_setting(e, loss_recovery) == LOSS_RECOVERY_KEEP &&
 	    psn_diff(q->rrc.unacked_psn, q->rrc.retransmit_psn) >= PROOF)
-		q->rrc.peer_keeps = TRUST;
+		q->rrc.peer_keeps = PEER_TRUST;
 	if (again || !one)
 		return;
 	q->rrc.one_missing = 0;
 	if (!q->rrc.recovering)
 		return;
-	if (trusts(e, q))
+	if (retransmit_trusts(e, q))
 		next_missing(e, q);
 	else if (q->rrc.retransmit_end == q->rrc.unacked_psn)
 		retransmit_from(e, q, q->rrc.unacked_psn);
@@ -273,11 +493,12 @@ void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked)
 		retransmit_add(e, q); /* if it had paused */
 }
 
-/* A READ requested again from the first missing response on; other requests unchanged. Those that
- * carry data carry the eight bytes of swap_add. */
+/* `packets` responses of a READ requested again, from the first missing one on; other requests unchanged.
+ * Those that carry data carry the eight bytes of swap_add. */
 static struct rte_mbuf *read_again(struct engine *e, const struct qp *q,
-				   const struct rd_element *rd, uint32_t done)
+				   const struct rd_element *rd, uint32_t done, uint32_t packets)
 {
+	uint32_t left = rd->length - done * q->mtu_bytes, bytes = packets * q->mtu_bytes;
 	struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
 	uint8_t opcode = request_opcodes[rd->opcode].only;
 	bool carries = wire_opcodes[opcode].headers & WIRE_HAS_PAYLOAD;
@@ -302,7 +523,7 @@ static struct rte_mbuf *read_again(struct engine *e, const struct qp *q,
 		.pkey = q->pkey,
 		.va = rd->raddr + (uint64_t)done * q->mtu_bytes,
 		.rkey = rd->rkey,
-		.dma_len = carries ? sizeof(rd->swap_add) : rd->length - done * q->mtu_bytes,
+		.dma_len = carries ? sizeof(rd->swap_add) : RTE_MIN(left, bytes),
 		.swap_add = rd->swap_add,
 		.compare = rd->compare,
 	};
@@ -364,10 +585,42 @@ static struct rte_mbuf *packet_again(struct engine *e, const struct qp *q, struc
 static struct rte_mbuf *read_request(struct engine *e, struct qp *q, const struct rd_element *rd)
 {
 	bool oldest = q->rrc.cursor.rd_place == q->mq.rd.consumed;
-	struct rte_mbuf *m = read_again(e, q, rd, oldest ? q->rrc.read_packets : 0);
+	uint32_t done = oldest ? q->rrc.read_packets : 0;
+	struct rte_mbuf *m = read_again(e, q, rd, done, rd->packets - done);
 
 	if (m && oldest)
 		q->rrc.read_asked = q->rrc.read_packets;
+	return m;
+}
+
+/* The oldest packet is repeated: its acknowledgement will show the round trip. */
+static void time_repetition(const struct engine *e, struct qp *q, uint32_t psn)
+{
+	if (psn != q->rrc.unacked_psn)
+		return;
+	q->rrc.mark_psn = psn;
+	q->rrc.mark_ns = engine_now(e);
+}
+
+/* A selective walk's next packet from its cursor on: what is missing there. NULL: nothing, or no buffer;
+ * *none tells. */
+static struct rte_mbuf *missing_part(struct engine *e, struct qp *q, struct sw_element *sw,
+				     struct rd_element *rd, bool *none)
+{
+	bool oldest = q->rrc.cursor.rd_place == q->mq.rd.consumed;
+	uint32_t first = 0, n = 0;
+	struct rte_mbuf *m;
+
+	if (rd)
+		n = find_missing(e, q, rd, oldest, &first);
+	*none = rd ? n == 0 : !is_missing(q, sw);
+	if (*none)
+		return NULL;
+	m = rd ? read_again(e, q, rd, first, n) : packet_again(e, q, sw);
+	if (m) {
+		time_repetition(e, q, rd ? psn_add(rd->psn, first) : sw->psn);
+		q->rrc.retransmit_psn = rd ? psn_add(rd->psn, first + n) : psn_add(sw->psn, 1);
+	}
 	return m;
 }
 
@@ -411,6 +664,31 @@ static struct rte_mbuf *walk_next(struct engine *e, struct qp *q)
 	}
 }
 
+/* The same of a selective walk. At its end its PSN is the last. */
+static struct rte_mbuf *walk_missing(struct engine *e, struct qp *q)
+{
+	struct mq_cursor *c = &q->rrc.cursor;
+
+	for (;;) {
+		uint32_t i = cursor_at(&q->mq.sw, &c->sw, &c->sw_place),
+			 k = cursor_at(&q->mq.rd, &c->rd, &c->rd_place);
+		struct sw_element *sw = i != MQ_NIL ? &e->mq->sw[i] : NULL;
+		struct rd_element *rd = k != MQ_NIL ? &e->mq->rd[k] : NULL;
+		bool read = read_is_older(sw, rd), none = true;
+		struct rte_mbuf *m = NULL;
+
+		if ((!sw && !rd) || !psn_before(read ? rd->psn : sw->psn, q->rrc.retransmit_end)) {
+			q->rrc.retransmit_psn = q->rrc.retransmit_end;
+			return NULL;
+		}
+		if (read || (sw->m && !psn_before(sw->psn, q->rrc.retransmit_psn)))
+			m = missing_part(e, q, sw, read ? rd : NULL, &none);
+		if (!none)
+			return m;
+		cursor_next(c, sw, rd, read);
+	}
+}
+
 /* All packets have been passed to ReqPktGen; has it taken the last one? */
 static bool handed_over(const struct engine *e, const struct qp *q)
 {
@@ -423,7 +701,7 @@ static bool handed_over(const struct engine *e, const struct qp *q)
  * was in progress may have added packets since the walk began. */
 static uint32_t walk_end(const struct qp *q)
 {
-	return q->rrc.one_missing ? q->rrc.retransmit_end : qp_next_psn(q);
+	return q->rrc.one_missing || q->rrc.selective ? q->rrc.retransmit_end : qp_next_psn(q);
 }
 
 /* What goes alone asks for its acknowledgement. Its frame is made anew, unless somebody but MultiQueue
@@ -445,10 +723,11 @@ static unsigned walk(struct engine *e, struct qp *q, struct rte_mbuf **m, unsign
 
 	*wait = false;
 	while (n < room && !*wait && psn_before(q->rrc.retransmit_psn, walk_end(q)) &&
-	       (m[n] = walk_next(e, q))) {
-		if (q->rrc.one_missing)
+	       (m[n] = q->rrc.selective ? walk_missing(e, q) : walk_next(e, q))) {
+		if (q->rrc.one_missing || q->rrc.selective == SELECTIVE_ALL)
 			ask(m[n]);
-		*wait = packet_asks(packet_of(m[n++])) && !within_window(q);
+		*wait = packet_asks(packet_of(m[n])) && !within_window(q) && !q->rrc.selective;
+		n++;
 	}
 	return n;
 }

@@ -26,6 +26,19 @@ void retransmit_missing(struct engine *e, struct qp *q, uint32_t psn);
  * at first. */
 void retransmit_probe(struct engine *e, struct qp *q);
 
+/* Of equals: the peer has executed what is before `done`, and what it has sent shows that responses before
+ * `end` that have not come are missing. These are asked for, each once in a round trip; and if `end` is behind
+ * `done`, the request there is sent again. */
+void retransmit_responses(struct engine *e, struct qp *q, uint32_t end, uint32_t done);
+
+/* A selective acknowledgement: what the peer keeps behind `psn`, which it misses. The rest before the last
+ * that it keeps is sent again, each packet once in a round trip. */
+void retransmit_sacked(struct engine *e, struct qp *q, uint32_t psn,
+		       const uint8_t map[WIRE_SACK_BYTES]);
+
+/* Has the peer shown, or agreed, that it keeps what comes behind a gap, and may we rely on it? */
+bool retransmit_trusts(const struct engine *e, const struct qp *q);
+
 /* `acked` PSNs were acknowledged: measures the round trip, opens the window. */
 void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked);
 

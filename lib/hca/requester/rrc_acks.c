@@ -103,12 +103,37 @@ static bool comes_from_before(struct qp *q, const struct wire_headers *h)
 	return true;
 }
 
+/*
+ * An equal is asked for what is missing and nothing else: the responses before this one, or before an
+ * acknowledgement; and if a NAK shows that the request at its PSN is missing, that is sent again. What is
+ * acknowledged behind the READ is not acknowledged again: it is noted.
+ */
+static enum rrc_state missing_responses(struct rrc_work *w)
+{
+	const struct wire_headers *h = &w->a->headers;
+	uint32_t next = psn_add(h->psn, 1), done = next;
+	struct qp *q = w->q;
+
+	if (wire_opcodes[h->opcode].kind != WIRE_KIND_ACK) {
+		retransmit_responses(w->e, q, h->psn, done);
+		return RRC_IDLE;
+	}
+	if (aeth_kind(h->syndrome) != AETH_ACK)
+		done = h->psn;
+	if (!q->repeat.ack_behind || psn_before(q->repeat.ack_behind, done))
+		q->repeat.ack_behind = done;
+	retransmit_responses(w->e, q, next, done);
+	return RRC_IDLE;
+}
+
 /* Only once: until that READ makes progress, more of them are ignored. */
 enum rrc_state rrc_step_implied_nak(struct rrc_work *w)
 {
 	struct qp *q = w->q;
 	uint32_t psn = q->rrc.unacked_psn;
 
+	if (rrc_is_equal(q) && retransmit_trusts(w->e, q))
+		return missing_responses(w);
 	if (q->rrc.gap_psn == psn + 1 &&
 	    (comes_from_before(q, &w->a->headers) || nak_is_repeated(w->e, q)))
 		return RRC_IDLE;
@@ -165,6 +190,43 @@ enum rrc_state rrc_step_ack_release_exception(struct rrc_work *w)
 {
 	ack_release(w);
 	return RRC_ACK_LOSS_RETRANS;
+}
+
+/* ---- selective acknowledgements ---- */
+
+/* Does it claim to have what was never sent? */
+static bool beyond(const struct qp *q, uint32_t psn, const uint8_t map[WIRE_SACK_BYTES])
+{
+	uint32_t sent = psn_sub(qp_next_psn(q), psn);
+
+	for (unsigned i = 0; i < 8 * WIRE_SACK_BYTES; i++)
+		if (map[i / 8] & 1u << i % 8 && i + 1 >= sent)
+			return true;
+	return false;
+}
+
+/* Its PSN is the first that the peer misses: those before it are done, but the responses to READs and
+ * atomics may be on their way. */
+enum rrc_state rrc_step_sack(struct rrc_work *w)
+{
+	uint32_t psn = w->a->headers.psn;
+	struct qp *q = w->q;
+
+	if (w->a->payload_bytes != WIRE_SACK_BYTES)
+		return rrc_drop(w, COUNTER_drop_resp_length);
+	if (!qp_sends(qp_state(q)))
+		return rrc_drop(w, COUNTER_drop_qp_state);
+	if (psn_before(psn, q->rrc.unacked_psn))
+		return rrc_drop(w, COUNTER_ack_duplicate);
+	if (!psn_before(psn, qp_next_psn(q)) || beyond(q, psn, w->a->payload)) {
+		q->rrc.ghosts++;
+		return rrc_drop(w, COUNTER_drop_ack_ghost);
+	}
+	count(w->c, COUNTER_sacks);
+	if (psn != q->rrc.unacked_psn)
+		rrc_release(w->e, q, psn_sub(psn, 1));
+	retransmit_sacked(w->e, q, psn, w->a->payload);
+	return RRC_IDLE;
 }
 
 /* ---- NAKs ---- */

@@ -10,6 +10,7 @@ enum rrc_state rrc_step_ack_release_exception(struct rrc_work *w);
 enum rrc_state rrc_step_nak_implicit_release(struct rrc_work *w);
 enum rrc_state rrc_step_nak_retrans(struct rrc_work *w);
 enum rrc_state rrc_step_reset_timer(struct rrc_work *w);
+enum rrc_state rrc_step_sack(struct rrc_work *w);
 
 /* The states ACK_LOSS_RETRANS and READ_RETRANS: the response shows that an earlier one, of the READ
  * or atomic before, was lost. */

@@ -8,6 +8,7 @@
 #include "outstanding.h"
 #include "request_opcodes.h"
 #include "rrc_acks.h"
+#include "rrc_early.h"
 #include "rrc_reads.h"
 #include "rrc_release.h"
 #include "scatter_entry_manager.h"
@@ -39,7 +40,7 @@ static inline bool is_answered_by_data(const struct rd_element *rd)
 /*
  * May the response to `rd` have this opcode at its PSN? FIRST, MIDDLE, LAST or ONLY by its place; a
  * READ requested again from some response on begins there with FIRST (ONLY), as a new request, or
- * with MIDDLE (LAST), as a continuation.
+ * with MIDDLE (LAST), as a continuation. Equals ask for holes, which begin and end anywhere.
  */
 static bool is_possible(const struct qp *q, const struct rd_element *rd, bool head,
 			const struct wire_headers *h)
@@ -48,8 +49,11 @@ static bool is_possible(const struct qp *q, const struct rd_element *rd, bool he
 	uint32_t index = psn_sub(h->psn, rd->psn);
 	bool again = head && index == q->rrc.read_asked;
 
-	if (op->kind != request_opcodes[rd->opcode].answer ||
-	    !!(op->flags & WIRE_END) != (index + 1 == rd->packets))
+	if (op->kind != request_opcodes[rd->opcode].answer)
+		return false;
+	if (rrc_is_equal(q))
+		return true;
+	if (!!(op->flags & WIRE_END) != (index + 1 == rd->packets))
 		return false;
 	return op->flags & WIRE_START ? index == 0 || again : index != 0;
 }
@@ -122,8 +126,10 @@ enum rrc_state rrc_step_read_implicit_release(struct rrc_work *w)
 	}
 	if (mq_count(&q->mq.sw)) /* else that has happened */
 		rrc_release(w->e, q, psn_sub(head->psn, 1));
-	if (unlikely(h->psn != psn_add(head->psn, q->rrc.read_packets)))
+	if (unlikely(h->psn != psn_add(head->psn, q->rrc.read_packets))) {
+		rrc_keep_early(w);
 		return RRC_READ_RETRANS;
+	}
 	w->rd = head;
 	return response_in_turn(w);
 }

@@ -7,6 +7,7 @@
 #include "outstanding.h"
 #include "pipeline/frames.h"
 #include "retransmission.h"
+#include "rrc_early.h"
 #include "rrc_release.h"
 #include "scatter_entry_manager.h"
 #include "send_completion.h"
@@ -109,6 +110,17 @@ static void drop_read(struct engine *e, struct qp *q)
 	mq_discharge(&e->mq->rd_free, q, 1);
 }
 
+/* Has what follows the READ been acknowledged while it waited for responses? */
+static __rte_noinline void release_behind(struct engine *e, struct qp *q)
+{
+	uint32_t psn = psn_sub(q->repeat.ack_behind, 1);
+
+	if (psn_sub(psn, q->rrc.unacked_psn) < qp_outstanding(q))
+		rrc_release(e, q, psn);
+	if (!rrc_read_in_the_way(e, q, psn))
+		q->repeat.ack_behind = 0;
+}
+
 void rrc_release_read(struct engine *e, struct qp *q, struct rd_element *rd)
 {
 	uint32_t unacked = psn_add(rd->psn, rd->packets);
@@ -121,6 +133,8 @@ void rrc_release_read(struct engine *e, struct qp *q, struct rd_element *rd)
 	q->rrc.gap_psn = 0;
 	__atomic_store_n(&q->rrc.reads_done, q->rrc.reads_done + 1, __ATOMIC_RELEASE);
 	rrc_advance(e, q, unacked);
+	if (unlikely(q->repeat.ack_behind))
+		release_behind(e, q);
 	rrc_release_local(e, q);
 }
 
@@ -159,6 +173,7 @@ enum rrc_state rrc_step_flush(struct rrc_work *w)
 	struct sw_element *sw;
 	struct rd_element *rd;
 
+	rrc_drop_early(e, q);
 	if (!q->rrc.flushed) /* else a local operation was added after the others were flushed */
 		rrc_release_local(e, q);
 	while (mq_heads(e->mq, &q->mq.sw, &q->mq.rd, &sw, &rd)) {

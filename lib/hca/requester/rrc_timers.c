@@ -8,6 +8,7 @@
 #include "requester_trans_control.h"
 #include "retransmission.h"
 #include "rrc_acks.h"
+#include "rrc_early.h"
 #include "rrc_release.h"
 #include "rrc_timers.h"
 #include "send-queue/send_queue.h"
@@ -104,7 +105,7 @@ static void take_expiry(struct engine *e, struct qp *q, const struct timer_event
  * On a path that has lost packets, toward a peer that keeps what comes behind a gap, the first probe
  * is cheap: one packet, which is missing or does no harm. So it comes after two round trips, sooner
  * than the ticks of TimerControl can tell: such queue pairs are looked at in turns, in each poll.
- * Not for a READ, all of whose responses would come again. Further probes leave time.
+ * Not for a READ, all of whose responses would come again, unless the peer is an equal. Further probes leave time.
  */
 #define LOSSY_ROUND_TRIPS 2
 #define LOSSY_NS	  4000 /* and a poll or two */
@@ -127,14 +128,14 @@ static bool is_probe_due(struct engine *e, const struct qp *q)
 	uint64_t since = qp_quiet_since(q), now = RTE_MAX(tc_clock_ns(e), since);
 
 	return !q->rrc.retransmit.listed &&
-	       qp_looked_ns(e, now - since, qp_quiet_missed(q)) >= soon &&
-	       !rrc_read_in_the_way(e, q, q->rrc.unacked_psn);
+	       qp_looked_ns(e, now - since, qp_quiet_missed(q)) >= soon << q->rrc.probes &&
+	       (rrc_is_equal(q) || !rrc_read_in_the_way(e, q, q->rrc.unacked_psn));
 }
 
 static bool waits_for_a_probe(const struct engine *e, const struct qp *q)
 {
-	return qp_outstanding(q) && qp_sends(qp_state(q)) && is_lossy(e, q) && !q->rrc.probes &&
-	       !q->rrc.rnr_waiting;
+	return qp_outstanding(q) && qp_sends(qp_state(q)) && is_lossy(e, q) &&
+	       q->rrc.probes < (rrc_is_equal(q) ? PROBES_OF_EQUALS : 1) && !q->rrc.rnr_waiting;
 }
 
 /* If it does not wait, it leaves the list; the next acknowledgement puts it back. */
@@ -199,6 +200,7 @@ static void rrc_release_qp(struct engine *e, struct qp *q)
 	tc_stop(e, q);
 	qp_list_remove(&e->rrc->retransmit, q);
 	qp_list_remove(&e->rrc->lossy, q);
+	rrc_drop_early(e, q);
 	qp_close(q, WAKE_RRC);
 }
 

@@ -8,10 +8,12 @@
  *   requester_recv_control.c  the loop over the states; RESP_CXT, SILENT_DROP, BAD_REQ
  *   rrc_acks.c                acknowledgements, NAKs, what counts as a try
  *   rrc_reads.c               responses to READs and atomics
+ *   rrc_early.c               responses that came ahead of missing ones
  *   rrc_release.c             what leaves MultiQueue: acknowledged or flushed
  *   rrc_timers.c              expired timers, wakes
  *   retransmission.c          go-back-N
  */
+#include "context/early.h"
 #include "context/qp_context.h"
 #include "context/qp_list.h"
 #include "multi_queue.h"
@@ -31,6 +33,8 @@ struct rrc {
 	unsigned holds;
 	struct qp_list retransmit; /* queue pairs that retransmit */
 	struct qp_list lossy;	   /* those with rrc_watch() */
+	struct qp_list filled;	   /* those whose next response had come early */
+	struct early *early;
 };
 
 /* One response, expired timer, bad request or failed queue pair on its way through the states. */
@@ -42,6 +46,7 @@ struct rrc_work {
 	const struct arrival *a;   /* its metadata */
 	enum wire_outcome outcome; /* of the NAK; in FLUSH: of the oldest request, the others are
 				      flushed */
+	bool kept;		   /* the response is in rrc.early, which owns it */
 	bool again; /* VirtToPhys has a request pending: the response is retried, and continues
 		       where its bytes stopped (rrc.scattered) */
 	/* The states READ_*: */
@@ -55,8 +60,20 @@ struct rrc_work {
 /* Takes w through the states, from `state` until IDLE. requester_recv_control.c */
 void rrc_run(struct rrc_work *w, enum rrc_state state);
 
+/* Takes one response, which stays the caller's. False: it must be retried before any other of its queue
+ * pair. requester_recv_control.c */
+bool rrc_take_one(struct engine *e, struct rte_mbuf *m);
+
 /* Completes the bad requests whose turn has come. requester_recv_control.c */
 void rrc_bad_requests(struct engine *e, struct qp *q);
+
+enum { PROBES_OF_EQUALS = 4 }; /* selective ones, doubled in time */
+
+/* Is the peer one of ours, that has agreed to selective repeat? */
+static inline bool rrc_is_equal(const struct qp *q)
+{
+	return q->agreed & AGREED_REPEAT;
+}
 
 static inline struct counters *rrc_counters(struct engine *e)
 {

@@ -62,8 +62,13 @@ void ee_came_twice(struct qp *qp, uint32_t psn)
 
 /* ---- NAKs ---- */
 
+static bool is_equal(const struct qp *qp)
+{
+	return qp->agreed & AGREED_REPEAT;
+}
+
 /* Sends the NAK in a buffer of its own, since the packet is kept. No buffer: the next packet
- * tries again. */
+ * tries again. An equal gets to know what is kept, too. */
 static bool nak_gap(struct engine *e, struct qp *qp)
 {
 	struct rte_mbuf *m = answer_alloc(e, qp);
@@ -71,7 +76,7 @@ static bool nak_gap(struct engine *e, struct qp *qp)
 	if (unlikely(!m))
 		return false;
 	send_ack(e, e->ee, qp);
-	hand_over(e->ee, qp, m, RESPONSE_ACK, qp->ee.expected_psn,
+	hand_over(e->ee, qp, m, is_equal(qp) ? RESPONSE_SACK : RESPONSE_ACK, qp->ee.expected_psn,
 		  wire_outcomes[OUTCOME_SEQUENCE].aeth_syndrome);
 	qp->ee.gap |= EE_GAP_SEQUENCE;
 	observe(e, qp);
@@ -124,6 +129,44 @@ bool ee_gap_waits(const struct engine *e)
 	return e->ee->late.head != QP_LIST_END;
 }
 
+/* ---- selective acknowledgements ---- */
+
+/* The gap is known, and more has been kept. Says so at the end of the burst, if the packet asks for an
+ * acknowledgement, or shows another gap. */
+static void consider_sack(struct ee_work *w)
+{
+	const struct wire_headers *h = &w->a->headers;
+	struct qp *qp = w->qp;
+
+	if (!is_equal(qp) || qp->ee_gap.sack || qp->ee.gap & EE_GAP_LATE ||
+	    (!h->ackreq && early_has(w->ee->early, qp, psn_sub(h->psn, 1))))
+		return;
+	qp->ee_gap.sack = 1;
+	w->ee->sack[w->ee->sack_count++] = qp;
+}
+
+void ee_send_sacks(struct engine *e)
+{
+	struct execution_engine *ee = e->ee;
+
+	for (unsigned i = 0; i < ee->sack_count; i++) {
+		struct qp *qp = ee->sack[i];
+		struct rte_mbuf *m = qp->ee_gap.early.kept ? answer_alloc(e, qp) : NULL;
+
+		qp->ee_gap.sack = 0;
+		if (m)
+			hand_over(ee, qp, m, RESPONSE_SACK, qp->ee.expected_psn, 0);
+	}
+	ee->sack_count = 0;
+}
+
+/* What came so late that the network may just reorder is not behind a gap yet. */
+bool ee_describe_gap(const struct engine *e, const struct qp *qp, uint8_t map[WIRE_SACK_BYTES])
+{
+	return early_map(e, e->ee->early, qp, psn_add(qp->ee.expected_psn, 1),
+			 (uint64_t)qp->ee_gap.patience << TIME_SHIFT, map, WIRE_SACK_BYTES);
+}
+
 /* ---- gaps ---- */
 
 static bool keep(struct ee_work *w)
@@ -156,7 +199,9 @@ enum ee_state ee_behind_gap(struct ee_work *w)
 
 	qp->ee.ahead++;
 	if (keep(w)) {
-		if (!silent)
+		if (silent)
+			consider_sack(w);
+		else
 			consider_nak(w->e, qp);
 		return EE_IDLE;
 	}
@@ -186,7 +231,7 @@ void ee_fill_gap(struct ee_work *w)
 {
 	struct qp *qp = w->qp;
 	struct early *early = w->ee->early;
-	bool asked = qp->ee.gap & EE_GAP_SEQUENCE;
+	bool asked = qp->ee.gap & EE_GAP_SEQUENCE || is_equal(qp);
 
 	end_wait(w->e, qp);
 	if (!qp->ee.gap)

@@ -39,12 +39,13 @@ struct deferred_ack {
 	struct rte_mbuf *m;
 };
 
-/* The module's state. out, done and deferred last for one burst, the rest persists. */
+/* The module's state. out, done, deferred and sack last for one burst, the rest persists. */
 struct execution_engine {
 	struct rte_mbuf *out[BURST];	     /* to EE_RESPG, in order */
 	struct rte_mbuf *done[BURST];	     /* to free */
 	struct deferred_ack deferred[BURST]; /* qp->ee.ack_pending is the index, plus one */
-	unsigned out_count, done_count, deferred_count;
+	struct qp *sack[BURST];		     /* QPs that are to send one: ee_gap.sack */
+	unsigned out_count, done_count, deferred_count, sack_count;
 	/* Packets for the next poll, in order: to retry, or kept until now and without room, and the
 	 * rest of the burst behind them. */
 	struct rte_mbuf *held[2 * BURST];
@@ -207,6 +208,8 @@ void ee_fill_gap(struct ee_work *w);
  * next for missing, and repeat it. The caller owns them. Returns how many. */
 unsigned ee_take_early(struct execution_engine *ee, struct qp *qp, struct rte_mbuf **run,
 		       unsigned room);
+/* Sends the selective acknowledgements of the burst. */
+void ee_send_sacks(struct engine *e);
 /* A packet has come that had come before. */
 void ee_came_twice(struct qp *qp, uint32_t psn);
 /* The NAK of the gap does not wait any more. */

@@ -209,6 +209,8 @@ static inline enum ee_state step_gen_resp(struct ee_work *w)
 	case RESPONSE_ATOMIC:
 		answer_explicitly(w);
 		break;
+	case RESPONSE_SACK: /* answers no request */
+		break;
 	}
 	return EE_IDLE;
 }
@@ -404,6 +406,8 @@ unsigned ee_poll(struct engine *e)
 	}
 	for (unsigned i = 0; i < ee->deferred_count; i++)
 		send_ack(e, ee, ee->deferred[i].qp);
+	if (unlikely(ee->sack_count))
+		ee_send_sacks(e);
 	if (ee->out_count)
 		channel_put(&e->channel[CHANNEL_EE_RESPG], ee->out, ee->out_count);
 	if (ee->done_count)
@@ -435,7 +439,7 @@ int ee_create(struct engine *e)
 	if (!ee)
 		return -ENOMEM;
 	e->ee = ee;
-	ee->early = early_create(e);
+	ee->early = early_create(e, "ee_early", offsetof(struct qp, ee_gap.early));
 	if (!ee->early) {
 		ee_destroy(e);
 		return -ENOMEM;

@@ -82,6 +82,7 @@ static bool kind_allows(const struct qp *qp, const struct arrival *a, const stru
 	case WIRE_KIND_ATOMIC_ACK:
 	case WIRE_KIND_ACK:
 	case WIRE_KIND_CNP:
+	case WIRE_KIND_SACK:
 	case WIRE_KIND_COUNT:
 		return false;
 	}

@@ -173,6 +173,18 @@ static void answer_atomic(struct engine *e, struct resp_pkt_gen *p, struct count
 	count(c, COUNTER_acks_sent);
 }
 
+/* What is kept now. It acknowledges no READ, so it overtakes answers that wait. */
+static __rte_noinline void answer_sack(struct engine *e, struct resp_pkt_gen *p, struct counters *c,
+				       const struct qp *qp)
+{
+	struct wire_headers h = response_headers(qp, WIRE_SACK, qp->ee.expected_psn);
+
+	if (!ee_describe_gap(e, qp, rte_pktmbuf_mtod(next_buffer(p), uint8_t *)))
+		return;
+	seal(e, p, qp, &h, WIRE_SACK_BYTES, NULL, false);
+	count(c, COUNTER_sacks_sent);
+}
+
 /* Copies the next bytes of a READ into the frame; *crc, unless NULL, continues over them. */
 static enum v2p_state copy_read(struct engine *e, const struct qp *qp, const struct answer *a,
 				uint8_t *dst, uint32_t bytes, uint32_t *crc)
@@ -309,6 +321,7 @@ static void serve_head(struct engine *e, struct resp_pkt_gen *p, struct counters
 	case RESPONSE_ACK:
 		answer_ack(e, p, c, qp, a->psn, a->syndrome, a->msn);
 		break;
+	case RESPONSE_SACK:
 	case RESPONSE_NONE:
 		break;
 	}
@@ -460,6 +473,8 @@ static inline void accept_answer(struct engine *e, struct resp_pkt_gen *p, struc
 
 	if (unlikely(!qp || qp_state(qp) < QP_RTR || a->response == RESPONSE_NONE)) {
 		count(c, COUNTER_drop_qp_state);
+	} else if (unlikely(a->response == RESPONSE_SACK)) {
+		answer_sack(e, p, c, qp);
 	} else if (a->response == RESPONSE_READ || qp->respg.head) {
 		order_put(e->qps, c, qp, a);
 		qp_list_add(&p->active, qp);

@@ -2,7 +2,8 @@
 #ifndef WIRE_OPCODE_H
 #define WIRE_OPCODE_H
 /*
- * The BTH opcodes of RC, UC and UD, and the congestion notification packet: ONE table says which
+ * The BTH opcodes of RC, UC and UD, the congestion notification packet, and one of the range that is
+ * left to manufacturers (11xxxxxx), which only queue pairs that have agreed on it send and take: ONE table says which
  * headers each carries and which part of which message it is. (IBTA volume 1, 9.2; rules C9-67,
  * C9-68.)
  */
@@ -10,7 +11,8 @@
 #include <stdint.h>
 #include "host-abi/wqe.h"
 
-/* wire_opcode.service of a CNP, which belongs to no queue pair's service. */
+/* wire_opcode.service of a CNP, which belongs to no queue pair's service, and of a SACK, so that those
+ * who have not agreed on it see another service's packet. */
 #define WIRE_SERVICE_NONE 0xff
 
 /* The kind of message that a packet belongs to. */
@@ -25,6 +27,7 @@ enum wire_kind {
 	WIRE_KIND_FLUSH,	/* the same */
 	WIRE_KIND_ACK,		/* ACK, NAK, RNR NAK */
 	WIRE_KIND_CNP,
+	WIRE_KIND_SACK, /* ours: what is kept behind a gap */
 	WIRE_KIND_COUNT,
 };
 
@@ -125,6 +128,7 @@ enum wire_opcode_id {
 	WIRE_UD_SEND_ONLY_IMM = 0x65,
 
 	WIRE_CNP = 0x81,
+	WIRE_SACK = 0xd3, /* doc/transport.md#selective-acknowledgements */
 };
 
 enum {
@@ -133,6 +137,8 @@ enum {
 	WIRE_ICRC_BYTES = 4,
 	WIRE_TRANSPORT_BYTES_MAX = WIRE_BTH_BYTES + WIRE_ATOMIC_BYTES, /* the longest: atomics */
 	WIRE_CNP_RESERVED_BYTES = 16, /* zero bytes that a CNP carries as if they were payload */
+	WIRE_SACK_BYTES =
+		32, /* its map, as if it were payload: a bit for each PSN behind its own */
 };
 
 struct wire_opcode {

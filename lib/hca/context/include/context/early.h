@@ -7,7 +7,8 @@
  * it, although the sender goes back N: the acknowledgement of what was kept tells it how much it
  * need not send again.
  *
- * ExecutionEngine has one table, with one place for each of a few hundred packets. A queue pair and
+ * ExecutionEngine has one table for requests, RequesterRecvControl one for responses to READs and
+ * atomics, with one place for each of a few hundred packets. A queue pair and
  * a PSN name one place in it; consecutive PSNs have consecutive ones. So keeping, finding and taking
  * are O(1) and cost a queue pair no memory. A place that another queue pair occupies goes to whoever's
  * user holds less, then to the queue pair that holds less. The other packet is dropped, as if none
@@ -17,7 +18,7 @@
  * queue pairs of a user three times as many (as in MultiQueue, requester/buffer_shares.h), and
  * packets go when they are older than EARLY_NS. All go when the pool runs low.
  *
- * Stage responder_exec, unless said otherwise.
+ * The stage of the table's owner, unless said otherwise.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,6 +39,7 @@ struct early_place {
 
 struct early {
 	const struct qp_table *qps;
+	size_t count_at;	  /* of the queue pair's struct early_count, in struct qp */
 	uint32_t size;		  /* places */
 	uint32_t count;		  /* of them taken */
 	uint32_t hand;		  /* the place that early_look() sees next */
@@ -47,9 +49,9 @@ struct early {
 	struct early_place place[];
 };
 
-/* Makes a table on the engine's node, with as many places as fit its buffers. NULL: no memory.
- * Control thread. */
-struct early *early_create(const struct engine *e);
+/* Makes a table of that name on the engine's node, with as many places as fit its buffers; each queue
+ * pair's count of it is at that offset in struct qp. NULL: no memory. Control thread. */
+struct early *early_create(const struct engine *e, const char *name, size_t count_at);
 /* Frees the table and what it still keeps. Control thread. */
 void early_destroy(struct early *t);
 
@@ -60,6 +62,11 @@ bool early_keep(struct engine *e, struct early *t, struct qp *q, struct rte_mbuf
 
 /* Is the packet with that PSN kept? */
 bool early_has(const struct early *t, const struct qp *q, uint32_t psn);
+
+/* Which of 8 × `bytes` PSNs from `psn` on are kept, since `ns` ago at least: bit i of byte k is that of
+ * psn + 8 k + i. False: none. */
+bool early_map(const struct engine *e, const struct early *t, const struct qp *q, uint32_t psn,
+	       uint64_t ns, uint8_t *map, unsigned bytes);
 
 /* Takes it out; the caller owns it. NULL: it is not kept. */
 struct rte_mbuf *early_take(struct early *t, struct qp *q, uint32_t psn);

@@ -28,6 +28,7 @@
 #include "pipeline/engine.h"
 #include "pipeline/wake_list.h"
 #include "wire/encap.h"
+#include "wire/opcode.h"
 
 struct srq;
 
@@ -119,6 +120,8 @@ enum ee_flushed {
 	EE_NOT_FLUSHED,
 	EE_FLUSHED, /* with an SRQ, in ERR: its descriptors were dropped, EQE_LAST_WQE was raised */
 };
+
+enum { PEER_TRUST = 4 }; /* rrc.peer_keeps: what a peer has that keeps what comes behind a gap */
 
 /* A path of a QP's packets. */
 struct qp_path {
@@ -271,10 +274,12 @@ struct qp {
 		uint8_t proven;		/* atomic: the peer has answered since the last timeout */
 		uint8_t retransmitting; /* atomic: go-back-N in progress, nothing new may be sent */
 		uint8_t flushed;	/* a request failed: no later one succeeds */
-		uint8_t peer_keeps;	/* the peer keeps what comes behind a gap */
+		uint8_t peer_keeps; /* the peer keeps what comes behind a gap; up to PEER_TRUST */
 		uint8_t one_missing : 1; /* only the packet before retransmit_end is sent again */
 		uint8_t after_nak : 1;	 /* go-back-N because of the first NAK of a loss */
 		uint8_t recovering : 1;	 /* recover_psn not reached yet */
+		uint8_t selective : 2;	 /* what is missing before retransmit_end is sent again */
+		uint8_t early_waits : 1; /* some of repeat.early may be kept */
 		uint8_t probes;		 /* since the last progress; atomic; TimerControl reads */
 		uint32_t retransmit_psn; /* go-back-N: next to retransmit */
 		uint32_t retransmit_end; /* of the last one_missing */
@@ -309,6 +314,23 @@ struct qp {
 		uint32_t
 			ghosts; /* responses to nothing that is outstanding: lost time, or guesses */
 	} rrc __rte_cache_aligned;
+
+	/* RequesterRecvControl again: what the peer has, and what has come of it early. Only losses
+	 * touch it. Times as retransmission.c counts them. */
+	struct {
+		struct early_count early; /* responses that came ahead of missing ones */
+		struct qp_link filled;	  /* QPs whose next response is among them */
+		uint32_t seen_psn;   /* responses before this are missing, if they have not come */
+		uint32_t ack_behind; /* the newest packet that was acknowledged behind an unanswered
+					     READ, plus one; 0: none */
+		uint32_t done_psn;   /* the peer has executed what is before this */
+		uint32_t map_psn;    /* and of what follows this it keeps */
+		uint64_t map[WIRE_SACK_BYTES / 8];
+		uint32_t walked; /* when the last selective walk began */
+		uint32_t
+			late_psn; /* of the READ whose missing responses it asks for although they were
+				      asked for before, plus one */
+	} repeat __rte_cache_aligned;
 
 	/* ---- MultiQueue lists: producer RequesterTransControl, consumer RequesterRecvControl ----
 	 */
@@ -382,6 +404,7 @@ struct qp {
 		uint32_t sample_since;
 		uint32_t sample_late; /* when it was filled; 0: it has not been */
 		uint8_t in_vain;      /* NAKs in a row that turned out to be */
+		uint8_t sack; /* a selective acknowledgement is due at the end of the burst */
 	} ee_gap;
 
 	/* ---- RespPktGen (responder_exec) ---- */
@@ -400,9 +423,9 @@ struct qp {
 } __rte_cache_aligned;
 
 /* Some 2 KiB besides its packets; twice that where DPDK takes a cache line to be 128 bytes (arm64). */
-_Static_assert(sizeof(struct qp) <= 32 * RTE_CACHE_LINE_SIZE, "a QP costs at most 32 lines");
+_Static_assert(sizeof(struct qp) <= 33 * RTE_CACHE_LINE_SIZE, "a QP costs at most 33 lines");
 #if RTE_CACHE_LINE_SIZE == 64
-/* With 32 of them, the same field of all QPs would compete for two sets of a cache. */
+/* With an even number of them, the same field of all QPs would compete for two sets of a cache. */
 _Static_assert(sizeof(struct qp) / RTE_CACHE_LINE_SIZE % 2 == 1, "an odd number of lines");
 #endif
 

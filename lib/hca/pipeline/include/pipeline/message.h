@@ -151,7 +151,8 @@ enum response_kind {
 	RESPONSE_NONE,
 	RESPONSE_ACK /* ACK or NAK by syndrome */,
 	RESPONSE_READ,
-	RESPONSE_ATOMIC
+	RESPONSE_ATOMIC,
+	RESPONSE_SACK /* what is kept when it is made; never waits */
 };
 
 /* Timer commands and events (doc/modules.md#timercontrol): to TimerControl, "set this timer"; from
