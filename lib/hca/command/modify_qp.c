@@ -438,6 +438,7 @@ static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 	bool left = false;
 
 	memset(&ceu->shadow[q->index], 0, sizeof(ceu->shadow[0]));
+	q->agreed = 0; /* in RST, too: there it can be agreed */
 	if (qp_state(q) == QP_RST)
 		return CEU_OK;
 	give_back_shared(ceu, q);
@@ -457,7 +458,6 @@ static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 	eq_forget(ceu->config.completion, EVENT_OF_QP, q->index); /* of its former life, */
 	q->epoch = ++ceu->lives; /* as is whatever waits before modules that are slow or paused */
 	q->leaving = 0;
-	q->agreed = 0;
 	memset(q->path, 0, sizeof(q->path)); /* HeaderParser takes nothing from the former peer */
 	q->way = (struct qp_way){0};
 	__atomic_store_n(&q->qpn, qpn, __ATOMIC_RELEASE);
