@@ -81,7 +81,7 @@ for view in status limits cm clients counters topology metrics set; do
 	expect 1 "there is no HCA 'nosuch'" --socket "$socket" $view --hca nosuch
 done
 expect 0 $'hca1 ' --socket "$socket" status --hca hca1
-for view in status limits cm; do
+for view in limits cm; do
 	[[ $("$softhca" --socket "$socket" $view --hca hca1) != *'hca0 '* ]] || { failed=1 && echo "FAIL $view of one HCA"; }
 done
 expect 1 'nothing is paused' --socket "$socket" step
@@ -205,7 +205,7 @@ SOFTHCA_LIBDIR=$scratch expect 1 'is missing' --socket "$socket" cdi
 expect 1 'the whole folder' --socket /tmp/softhca.sock cdi
 expect 1 'the whole folder' --socket /softhca.sock cdi
 expect 0 'none' --socket "$socket" clients --pid 1
-expect 1 'there is no HCA nosuch' --socket "$socket" --hca nosuch all
+expect 1 "there is no HCA 'nosuch'" --socket "$socket" --hca nosuch all
 for script in check_top.py check_json.py; do
 	if "$(dirname "$0")/$script" "$softhca" "$socket"; then
 		echo "ok $script"

@@ -89,7 +89,7 @@ def main():
     top.until(frame + ".*" + frame + ".*" + "(?=" + re.escape(OFF) + ")")
     top.text = OFF
     top.ends(0)
-    Top("--hca", "nosuch").ends(1)
+    Top("--hca", "nosuch").until("there is no HCA 'nosuch'")
     folded = Top("hca0.address", command="set").until("GID_CHANGE.*addresses")
     lines = folded.replace("\r", "").split("\n")
     assert len(lines) > 8 and max(map(len, lines)) <= 80, lines

@@ -524,6 +524,7 @@ TEST(end__gives_everything_back)
 {
 	struct raw stays, goes;
 	unsigned int descriptors;
+	int looks;
 
 	raw_set_up(&stays, f.path);
 	descriptors = fixture_descriptors();
@@ -533,12 +534,15 @@ TEST(end__gives_everything_back)
 
 		raw_set_up(&goes, f.path);
 		close(goes.fd);
-		close(raw_connect(f.path)); /* who has opened no device is not counted */
 		assert_int_equal(raw_call(stays.fd, CONTROL_QUERY_QP, &in, sizeof(in), NULL, 0,
 					  &attr, sizeof(attr)),
 				 0);
 		assert_true(fixture_wait_clients(&f, 1));
 	}
+	looks = raw_connect(f.path); /* who has opened no device is not counted */
+	assert_true(fixture_wait_clients(&f, 2));
+	close(looks);
+	assert_true(fixture_wait_clients(&f, 1));
 	assert_int_equal(fixture_descriptors(), descriptors);
 	assert_int_equal(fixture_counter(&f, COUNTER_clients_gone), 30);
 	/* one QP, one CQ, one SRQ, one MR are left in the tables */
