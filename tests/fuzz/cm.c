@@ -5,8 +5,13 @@
  *
  * Input: steps, each a byte that chooses a row of `steps`, then what the row reads.
  */
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/close_later.h"
 #include "fuzz.h"
 #include "service_fixture.h"
+#include "wrap.h"
 
 enum { STEPS = 40, CHANNELS = 3, IDS = 8 };
 #define FORGOTTEN_NS (3600ull * 1000 * MS)
@@ -193,6 +198,18 @@ static void (*const steps[])(struct fuzz_bytes *b) = {
 	create, destroy,    bind_to,	 resolve, listen_there, connect_there, accept_it,
 	answer, take_event, any_command, carry,	  wait_for,	come_and_go,   forge,
 };
+
+/* At once: waking the threads that close would take as long as all the rest, and `control` has them. */
+WRAP(void, close_later_socket, int fd, struct share_client *from)
+{
+	shutdown(fd, SHUT_RDWR);
+	close(fd);
+}
+
+WRAP(void, close_later, int fd, struct share_client *from)
+{
+	close(fd);
+}
 
 static void stop(void)
 {

@@ -191,10 +191,8 @@ static void start(void)
 
 static void let_it_work(void)
 {
-	for (unsigned int i = 0; i < 4; i++) {
-		control_poll(control, 0);
-		poll_once(NULL);
-	}
+	control_poll(control, 0);
+	poll_once(NULL);
 }
 
 /* ---- a client ---- */
@@ -490,7 +488,7 @@ static void fuzzed_message(struct fuzz_bytes *b)
 		m.head.length = at; /* a length that is wrong, most likely */
 	send_message(&m, sizeof(m.head) + (has ? rows[m.head.type].bytes : 0),
 		     (has && rows[m.head.type].fds) ^ (which >= 0xf0) ? some_descriptor(which) : -1,
-		     2);
+		     8);
 }
 
 static void connect_client(bool ready)
@@ -521,7 +519,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzzed_message(&b);
 	close(connection);
 	/* Where this process did not get its CPU, its time is charged to the client: many turns. */
-	for (unsigned int i = 0; i < 100000 && control_clients(control, NULL, 0); i++)
+	for (unsigned int i = 0; i < 400000 && control_clients(control, NULL, 0); i++)
 		let_it_work();
 	REQUIRE(control_clients(control, NULL, 0) == 0 && !captured);
 	return 0;

@@ -7,7 +7,7 @@
 #include "wire/crc.h"
 #include "world.h"
 
-enum { DRY_STEPS = 64 };
+enum { DRY_STEPS = 64, ALL = (1 << WORLD_QPS) - 1 };
 
 struct sim *world;
 struct world_watch world_watch;
@@ -114,10 +114,10 @@ static void ask(unsigned int qp)
 	for (unsigned int i = 0; i < RTE_DIM(requests); i++)
 		if (plan[qp].state == QP_RTS || i == 0)
 			sim_post(world, 0, qp, &requests[i]);
-	world_run(4);
 }
 
-static void bring(unsigned int qp)
+/* From RST to where its requests may be posted. */
+static void connect_qp(unsigned int qp)
 {
 	world->params.service = plan[qp].service;
 	world->params.srq = plan[qp].srq;
@@ -128,23 +128,47 @@ static void bring(unsigned int qp)
 	sim_modify(world, 0, qp, QP_RTR, 0);
 	if (plan[qp].state != QP_RTR)
 		sim_modify(world, 0, qp, QP_RTS, 0);
-	if (plan[qp].asks)
-		ask(qp);
-	if (plan[qp].state == QP_SQD || plan[qp].state == QP_ERR)
-		sim_modify(world, 0, qp, (enum qp_state)plan[qp].state, 0);
-	world_run(2);
-	rest[qp] = *sim_context(world, 0, qp);
-	if (world_watch.restored)
-		world_watch.restored(qp);
 }
 
-static void renew(unsigned int qp)
+/* All of them (a bit each) at once: what takes turns are the polls. */
+static void bring(unsigned int qps)
 {
-	world->params.service = plan[qp].service;
-	if (qp_state(sim_context(world, 0, qp)) != QP_RST)
-		sim_modify(world, 0, qp, QP_RST, 0);
+	bool asks = false;
+
+	for (unsigned int i = 0; i < WORLD_QPS; i++) {
+		if (!(qps >> i & 1))
+			continue;
+		connect_qp(i);
+		if (plan[i].asks)
+			ask(i);
+		asks |= plan[i].asks;
+	}
+	if (asks)
+		world_run(4);
+	for (unsigned int i = 0; i < WORLD_QPS; i++) {
+		world->params.service = plan[i].service;
+		if (qps >> i & 1 && (plan[i].state == QP_SQD || plan[i].state == QP_ERR))
+			sim_modify(world, 0, i, (enum qp_state)plan[i].state, 0);
+	}
 	world_run(2);
-	bring(qp);
+	for (unsigned int i = 0; i < WORLD_QPS; i++) {
+		if (!(qps >> i & 1))
+			continue;
+		rest[i] = *sim_context(world, 0, i);
+		if (world_watch.restored)
+			world_watch.restored(i);
+	}
+}
+
+/* Into RST; nothing is left of what they did. */
+static void take_down(unsigned int qps)
+{
+	for (unsigned int i = 0; i < WORLD_QPS; i++) {
+		world->params.service = plan[i].service;
+		if (qps >> i & 1 && qp_state(sim_context(world, 0, i)) != QP_RST)
+			sim_modify(world, 0, i, QP_RST, 0);
+	}
+	world_run(2);
 }
 
 unsigned int world_frame(uint8_t *frame, struct wire_headers h, unsigned int bytes)
@@ -222,8 +246,8 @@ void world_start(void)
 		world->params.service = plan[i].service;
 		world->params.srq = plan[i].srq;
 		sim_renew(world, 0, i);
-		bring(i);
 	}
+	bring(ALL);
 	packets_at_rest = packets_held();
 	descriptors_at_rest = rte_mempool_in_use_count(world->descriptors);
 }
@@ -238,14 +262,17 @@ static bool changed(unsigned int qp)
 void world_restore(void)
 {
 	static const uint8_t zeros[WORLD_VAULT_BYTES];
+	unsigned int qps = 0;
 
 	world_run(4);
 	REQUIRE(!memcmp(vault, zeros, sizeof(zeros)));
 	putting_back = true;
 	for (unsigned int i = 0; i < WORLD_QPS; i++)
-		if (changed(i))
-			renew(i);
-	world_run(2);
+		qps |= (unsigned int)changed(i) << i;
+	if (qps) {
+		take_down(qps);
+		bring(qps);
+	}
 	putting_back = false;
 	for (unsigned int i = 0; i < DRY_STEPS && packets_held() != packets_at_rest; i++)
 		world_run(1);
@@ -320,12 +347,8 @@ void world_rebuild(void)
 		begin_anew();
 		return;
 	}
-	for (unsigned int i = 0; i < WORLD_QPS; i++) {
-		world->params.service = plan[i].service;
-		if (qp_state(sim_context(world, 0, i)) != QP_RST)
-			sim_modify(world, 0, i, QP_RST, 0);
-	}
-	world_run(4);
+	take_down(ALL);
+	world_run(2);
 	empty_doorbells(n);
 	world_run(2);
 	renew_cq(n);
@@ -341,6 +364,5 @@ void world_rebuild(void)
 		;
 	for (unsigned int i = 0; i < SIM_SRQ_ENTRIES / 2; i++)
 		sim_post_srq_recv(world, 0, 0, WORLD_RECEIVE_BYTES);
-	for (unsigned int i = 0; i < WORLD_QPS; i++)
-		bring(i);
+	bring(ALL);
 }
