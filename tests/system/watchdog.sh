@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# An lcore of a daemon stands still, because a debugger has stopped it: the watchdog says so, with its
-# stack as soon as it can be had, and does not feed the service manager's watchdog meanwhile.
+# An lcore of a daemon stands still, then its control thread, because a debugger has stopped it: the watchdog says
+# so, with its stack as soon as it can be had, and does not feed the service manager's watchdog meanwhile.
 . "$(dirname "$0")/lib.sh"
 need_command python3
 HERE=$(dirname "$0")/watchdog
@@ -16,20 +16,27 @@ fed_more_than() { [ "$(fed)" -gt "$1" ]; }
 check 'says that it is ready' wait_for 10 grep -qx READY=1 "$SCRATCH/manager.log"
 check 'feeds the watchdog of the service manager' wait_for 10 fed_more_than 1
 
-start stopper "$HERE/stop_thread" "$daemon" worker
-stopper=$started
-wait_for 10 grep -q . "$SCRATCH/stopper.log"
-grep -q stopped "$SCRATCH/stopper.log" || skip "may not stop a thread: $(cat "$SCRATCH/stopper.log")"
-check 'tells who stands still' wait_for 20 grep -qE 'the lcore on CPU [0-9]+ .* has stood still' \
-	"$SCRATCH/dog.log"
-before=$(fed)
-sleep 3
-check 'and does not feed meanwhile' [ "$(fed)" = "$before" ]
-kill "$stopper"
-check 'tells that it goes on' wait_for 10 grep -qE 'the lcore on CPU [0-9]+ goes on' "$SCRATCH/dog.log"
-check 'and where it stood' grep -q 'softhcad(+0x' "$SCRATCH/dog.log"
-check 'feeds again' wait_for 10 fed_more_than "$before"
-check 'has noticed nobody else' [ "$(grep -c 'has stood still' "$SCRATCH/dog.log")" = 1 ]
+stack() { sed -n "/$1 .*has stood still/,\$p" "$SCRATCH/dog.log" | grep -q 'softhcad(+0x'; }
+times_noticed() { [ "$(grep -c 'has stood still' "$SCRATCH/dog.log")" = "$1" ]; }
+# stands_still THREAD NAME NUMBER: the first thread that the kernel calls so, what the watchdog calls it, how many did so.
+stands_still() {
+	local before stopper
+	start stopper "$HERE/stop_thread" "$daemon" "$1"
+	stopper=$started
+	wait_for 10 grep -q . "$SCRATCH/stopper.log"
+	grep -q stopped "$SCRATCH/stopper.log" || skip "may not stop a thread: $(cat "$SCRATCH/stopper.log")"
+	check 'tells who stands still' wait_for 20 grep -q "$2 .*has stood still" "$SCRATCH/dog.log"
+	before=$(fed)
+	sleep 3
+	check 'and does not feed meanwhile' [ "$(fed)" = "$before" ]
+	kill "$stopper"
+	check 'tells that it goes on' wait_for 10 grep -q "$2 goes on" "$SCRATCH/dog.log"
+	check 'and where it stood' wait_for 10 stack "$2"
+	check 'feeds again' wait_for 10 fed_more_than "$before"
+	check 'has noticed nobody else' times_noticed "$3"
+}
+stands_still worker 'the lcore on CPU [0-9]*' 1
+stands_still softhcad 'the control thread' 2
 check 'stops' stop "$daemon"
 check 'and says so' grep -qx STOPPING=1 "$SCRATCH/manager.log"
 finish
