@@ -111,7 +111,7 @@ $(FUZZED)/build.ninja $(FUZZED)-memory/build.ninja:
 
 model: deps
 	./tests/model/check tables
-	./tests/model/check spin -DPSNS=16
+	./tests/model/check spin -DPSNS=12
 
 SANITISE_address := address,undefined
 SANITISE_thread := thread
