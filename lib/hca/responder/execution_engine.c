@@ -322,22 +322,28 @@ static __rte_noinline void hold_early(struct execution_engine *ee, struct qp *qp
 	hold(ee, run, ee_take_early(ee, qp, run, RTE_MIN(room, (size_t)BURST)));
 }
 
-/* First pass over a burst: the lines that the second will want. An unknown QPN or key only warms a
- * wrong line. */
+/* First pass over a burst: the lines that the second will want, once for packets that follow one another with the same QP
+ * and key. An unknown QPN or key only warms a wrong line. */
 static inline void prefetch_burst(struct engine *e, struct rte_mbuf **burst, unsigned n)
 {
+	uint32_t qpn = 0, rkey = 0;
+
 	for (unsigned i = 0; i < n; i++) {
 		const struct arrival *a = arrival_of(burst[i]);
 		const struct wire_opcode *op = &wire_opcodes[a->headers.opcode];
 		struct qp *qp = qp_at(e->qps, a->qpn & e->qps->mask);
 
+		if (a->qpn == qpn && a->headers.rkey == rkey)
+			continue;
+		qpn = a->qpn;
+		rkey = a->headers.rkey;
 		rte_prefetch0(qp);
 		rte_prefetch0((uint8_t *)qp + RTE_CACHE_LINE_SIZE);
 		rte_prefetch0(&qp->ee);
 		if (op->flags & WIRE_CONSUMES_RECV)
 			rte_prefetch0(&qp->rwm);
 		else
-			v2p_prefetch(e->v2p, a->headers.rkey);
+			v2p_prefetch(e->v2p, rkey);
 	}
 }
 

@@ -23,10 +23,14 @@ unsigned dp_poll(struct engine *e)
 	unsigned room = RTE_MIN(channel_room(out), 2u * BURST);
 	struct rte_mbuf *m[2 * BURST];
 	unsigned n = channel_take(in, m, room);
+	uint32_t lkey = 0; /* prefetched last */
 
-	for (unsigned i = 0; i < n; i++)
-		if (is_gathered(request_of(m[i])))
-			v2p_prefetch(e->v2p, request_entries(m[i])->lkey);
+	for (unsigned i = 0; i < n; i++) {
+		if (!is_gathered(request_of(m[i])) || request_entries(m[i])->lkey == lkey)
+			continue;
+		lkey = request_entries(m[i])->lkey;
+		v2p_prefetch(e->v2p, lkey);
+	}
 	if (n)
 		channel_put(out, m, n);
 	return n;
