@@ -243,7 +243,7 @@ static const struct row rows[] = {
 	 0,
 	 fairness,
 	 {{"two: off half, 10 ms on", 0.1, 0.1, 0.2, true},
-	  {"three: off a third, 10 ms on", 0.1, 0.1, 0.5, true},
+	  {"three: off a third, 10 ms on", 0.1, 0.1, 0, true},
 	  {"two again: off half, 10 ms on", 0.1, 0.1, 0.3, true}}},
 	{"incast of 16, 512 KiB, no marks, delay",
 	 {INCAST, .cc = CC_DELAY},

@@ -98,6 +98,7 @@ TEST(settings__loss_timer)
 	struct qp *q = fx->qp[0];
 	uint64_t tick = fx->e->settings.timer_tick_ns, start;
 
+	fx->e->settings.first_probe_us = 0;
 	for (unsigned i = 0; i < 2; i++) {
 		q->timeout = 31;
 		q->state = QP_RTS;

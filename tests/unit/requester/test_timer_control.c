@@ -127,6 +127,7 @@ TEST(tc_poll__restart_by_progress)
 	uint64_t ttr = qp_timeout_ns(q);
 	struct timer_event ev;
 
+	fx->e->settings.first_probe_us = 0;
 	arm_loss(0);
 	for (unsigned i = 0; i < 10; i++) {
 		assert_int_equal(run(ttr * 3 / 4, &ev), 0);
@@ -657,6 +658,7 @@ TEST(loss_due__looks_for_a_round_trip)
 	struct qp *q = fx->qp[0];
 	struct timer_event ev;
 
+	fx->e->settings.first_probe_us = 0;
 	q->timeout = 16; /* 268 ms */
 	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
 	q->rtc.busy_since_ns = start;
