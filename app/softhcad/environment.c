@@ -112,6 +112,8 @@ static void check_device(const struct hca_section *h)
 		check_pci(h->name, p->device);
 	else if (p->type == PORT_MEMIF && p->memif_server)
 		check_folder(h->name, "device", p->device);
+	if (p->backup[0])
+		check_interface(h->name, p->backup);
 	if (p->capture_path[0])
 		check_folder(h->name, "capture", p->capture_path);
 }
