@@ -8,6 +8,7 @@
  * pool, is off: it is, like every other transmit offload.
  */
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,26 +35,51 @@ static inline uint16_t in_use(const struct port_queue *q)
 	return __atomic_load_n(&q->eth_id, __ATOMIC_RELAXED);
 }
 
-/* The device that is not in use gets what switches flood, and copies of what goes to groups. Nothing of
- * it may be left when it is used. */
-static __rte_noinline void discard_spare(struct port_queue *q)
+/* To a group, and UDP: nobody wants it twice. */
+static bool is_group_datagram(const struct rte_mbuf *m)
 {
-	struct rte_mbuf *m[32];
-	uint16_t spare = __atomic_load_n(&q->spare_id, __ATOMIC_RELAXED);
-	uint16_t n = rte_eth_rx_burst(spare, q->id, m, RTE_DIM(m));
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *), *l3 = frame + 14;
+	uint16_t type;
 
-	if (n == 0)
-		return;
-	rte_pktmbuf_free_bulk(m, n);
-	queue_count(q, PORT_COUNTER_drop_rx_spare, n);
+	if (!(frame[0] & 1) || m->data_len < 14 + VLAN_BYTES + 20)
+		return false;
+	type = load16(frame + 12);
+	if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_VLAN)) {
+		type = load16(frame + 16);
+		l3 += VLAN_BYTES;
+	}
+	if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4))
+		return l3[9] == IPPROTO_UDP;
+	return type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6) && l3[6] == IPPROTO_UDP;
+}
+
+/*
+ * The device that is not in use is listened to as well: where two cables join two hosts, the other one may
+ * have gone over alone, and sends there. In one network both devices get what goes to a group: it
+ * counts once.
+ */
+static __rte_noinline uint16_t spare_rx(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
+{
+	uint16_t spare = __atomic_load_n(&q->spare_id, __ATOMIC_RELAXED), kept = 0;
+
+	n = rte_eth_rx_burst(spare, q->id, frames, n);
+	for (uint16_t i = 0; i < n; i++) {
+		if (!is_group_datagram(frames[i])) {
+			frames[kept++] = frames[i];
+			continue;
+		}
+		rte_pktmbuf_free(frames[i]);
+		queue_count(q, PORT_COUNTER_drop_rx_spare, 1);
+	}
+	return kept;
 }
 
 /* Whatever bits a driver leaves in a buffer: its ICRC has to be checked. */
 static uint16_t eth_raw_rx(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 {
-	if (unlikely(q->has_spare))
-		discard_spare(q);
-	n = rte_eth_rx_burst(in_use(q), q->id, frames, n);
+	uint16_t first = unlikely(q->has_spare) ? spare_rx(q, frames, n / 2) : 0;
+
+	n = first + rte_eth_rx_burst(in_use(q), q->id, frames + first, n - first);
 	for (uint16_t i = 0; i < n; i++)
 		frames[i]->ol_flags &= ~FRAME_MARKS;
 	return n;
