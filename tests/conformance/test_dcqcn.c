@@ -130,7 +130,7 @@ static void two_and_a_third(uint8_t opcode)
 
 	l->wants[0] = l->wants[1] = true;
 	run(l, 10 * MS);
-	share(l, 2, 20);
+	share(l, 2, 25);
 	l->wants[2] = true;
 	run(l, 10 * MS);
 	share(l, 3, 50);
