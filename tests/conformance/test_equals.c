@@ -7,7 +7,7 @@
 #include "peer.h"
 #include "traffic.h"
 
-enum { PSN = PEER_PSN, MTU = PEER_MTU, AT = 4096 };
+enum { PSN = PEER_PSN, HIGH_PSN = 0x900000, MTU = PEER_MTU, AT = 4096 };
 
 static struct sim *equal_peer(void)
 {
@@ -40,6 +40,33 @@ static void sack(struct sim *s, uint32_t psn, const uint32_t *kept, unsigned n, 
 	} while (0)
 
 /* ---- who repeats ---- */
+
+static struct sim *high_peer(void)
+{
+	struct sim_params p = peer_params();
+
+	p.equal = true;
+	p.psn = HIGH_PSN;
+	return peer_create(&p);
+}
+
+/* Whatever the PSN: before the first map has come nothing but the oldest packet is known to be missing. */
+RIG_TEST(probe__of_one_packet_without_a_map, high_peer())
+{
+	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, MTU);
+
+	s->node[0].hca->engines[0].settings.first_probe_us = 1000;
+	for (unsigned i = 0; i < 3; i++)
+		sim_post(s, 0, 0, &wr);
+	for (unsigned i = 0; i < 3; i++)
+		rig_expect(s, WIRE_RC_WRITE_ONLY, HIGH_PSN + i);
+	sim_run(s, 2 * MS);
+	rig_expect(s, WIRE_RC_WRITE_ONLY, HIGH_PSN);
+	rig_silent(s, 500 * US);
+	peer_ack(s, HIGH_PSN + 2, 3);
+	for (unsigned i = 0; i < 3; i++)
+		rig_expect_cqe(s, USER_RDMA_WRITE, 0, i * SIM_STRIDE);
+}
 
 /* Only the holes, in order, once; again when what was sent after that has come. What was done is
  * acknowledged. */

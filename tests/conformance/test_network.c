@@ -297,6 +297,19 @@ static const struct row rows[] = {
 	 30,
 	 in_vain,
 	 {{"packets sent again, of 10^6", NONE, NONE, NONE, true}}},
+	/* The queue of its own port is thirty times as long as the path. */
+	{"a sender on a link of 50 Mbit/s, no loss",
+	 {.network = {.port_mbps = 50, .queue_bytes = 32768, .delay_ns = 1500000},
+	  .senders = 1,
+	  .depth = 8,
+	  .sender = KEEP,
+	  .receiver = KEEP,
+	  .warm_ms = 500,
+	  .run_ms = 3000,
+	  .step_us = 10},
+	 1000,
+	 in_vain,
+	 {{"packets sent again, of 10^6", 20000, 1000, 20000, true}}},
 };
 
 /* ---- tests ---- */

@@ -20,7 +20,7 @@ renice -n -15 -p $$ >/dev/null 2>&1
 # ask on and on leave a third of the control thread's time, and nine tenths of that are kept. Who asks one thing after the
 # other is served at most once in a turn, in which others may take many small things, or a part of something long: less than that.
 # Such attackers keep the CPU of that thread busy as well, where the victim's traffic is posted.
-declare -A floors=([log]='90 30' [requests]='60 10' [cm_commands]='90 60')
+declare -A floors=([log]='60 30' [requests]='15 10' [cm_commands]='60 50')
 PAIRS=20   # of samples, after which the medians are judged ...
 TURNS=4    # ... and up to so many times as many, until the rates are kept ...
 ENOUGH=240 # ... while the test has run for fewer seconds
@@ -157,7 +157,7 @@ gets_everything() {
 attack() { # attack NAME ROW...
 	local name=$1 kept turn floor
 	shift
-	floor=${SHARES_FLOORS:-${floors[$name]:-90 80}}
+	floor=${SHARES_FLOORS:-${floors[$name]:-70 60}}
 	two attacked "$name"
 	attackers=("${two[@]}")
 	check "$name: they were refused ($(sed -n 1p "$SCRATCH/attacked.60001.log"), $(sed -n 1p "$SCRATCH/attacked.60002.log"))" \

@@ -604,12 +604,12 @@ int control_poll(struct control *c, int timeout_ms)
 	if (n < 0)
 		return -errno;
 	let_time_pass(c);
+	pieces_turn(c); /* before requests take the time of their users */
 	done = sessions_retry(c);
 	for (int i = 0; i < n; i++)
 		done += control_serve(c, &events[i]);
 	look_for_faults(c);
 	free_clients(c);
-	pieces_turn(c);
 	FOR_EACH_DEVICE (d, c) {
 		ceu_tidy(d->config.ceu);
 		ceu_trim_contexts(d->config.ceu);

@@ -284,7 +284,7 @@ void ceu_set_cc_rules(struct ceu *ceu, const struct cc_rules *rules)
 
 	ceu->cc_rules = *rules;
 	for (uint32_t i = 0; i < t->count; i++)
-		if (t->qps[i].qpn)
+		if (icm_ready(&t->icm, i) && t->qps[i].qpn)
 			choose_cc(ceu, &t->qps[i], qp_path(&t->qps[i])->peer_ip, t->qps[i].tclass);
 }
 

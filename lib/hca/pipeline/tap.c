@@ -164,14 +164,14 @@ static uint32_t describe(struct description *d, const struct engine *e, struct r
 /* ---- captures: the lcore ---- */
 
 /* The next record, if there is room; it is shown later. */
-static void put(struct tap *t, struct capture_writer *w, const struct engine *e,
+static void put(const struct tap *t, void *ring, struct capture_writer *w, const struct engine *e,
 		const struct description *d, struct capture_record record)
 {
 	struct capture_record *r;
 
 	if (t->snap)
 		record.captured = RTE_MIN(record.captured, t->snap);
-	r = capture_reserve(w, t->ring, e->index, t->queue_bytes,
+	r = capture_reserve(w, ring, e->index, t->queue_bytes,
 			    capture_record_bytes(record.captured));
 	if (!r) {
 		w->dropped++;
@@ -185,12 +185,17 @@ static void put(struct tap *t, struct capture_writer *w, const struct engine *e,
 	w->head += capture_record_bytes(record.captured);
 }
 
-static bool is_tapped(const struct tap *t, enum channel_id in)
+/* The memory of a capture of the channel, or NULL. Read once: tap_end() takes it away at any time, but leaves it
+ * mapped until all lcores have passed a quiescent state. */
+static void *ring_of(const struct tap *t, enum channel_id in)
 {
-	return __atomic_load_n(&t->ring, __ATOMIC_ACQUIRE) && t->channel == in;
+	void *ring = __atomic_load_n(&t->ring, __ATOMIC_ACQUIRE);
+
+	return ring && t->channel == in ? ring : NULL;
 }
 
-static void offer(struct tap *t, const struct engine *e, struct rte_mbuf *const *m, unsigned n)
+static void offer(struct tap *t, void *ring, const struct engine *e, struct rte_mbuf *const *m,
+		  unsigned n)
 {
 	struct capture_record record = {.tsc = rte_rdtsc(), .direction = CAPTURE_IN};
 	struct capture_writer w = t->writer;
@@ -198,7 +203,7 @@ static void offer(struct tap *t, const struct engine *e, struct rte_mbuf *const 
 
 	for (unsigned i = 0; i < n; i++) {
 		record.captured = describe(&d, e, m[i], t->channel, &record.original);
-		put(t, &w, e, &d, record);
+		put(t, ring, &w, e, &d, record);
 		t->after[i] = w;
 	}
 	t->offered = n;
@@ -206,19 +211,24 @@ static void offer(struct tap *t, const struct engine *e, struct rte_mbuf *const 
 
 void tap_offer(struct engine *e, enum channel_id in, struct rte_mbuf *const *m, unsigned n)
 {
-	for (struct tap *t = e->stepping->tap; t < e->stepping->tap + TAPS_MAX; t++)
-		if (is_tapped(t, in))
-			offer(t, e, m, n);
+	for (struct tap *t = e->stepping->tap; t < e->stepping->tap + TAPS_MAX; t++) {
+		void *ring = ring_of(t, in);
+
+		if (ring)
+			offer(t, ring, e, m, n);
+	}
 }
 
 void tap_settle(struct engine *e, enum channel_id in, unsigned n)
 {
 	for (struct tap *t = e->stepping->tap; t < e->stepping->tap + TAPS_MAX; t++) {
-		if (!is_tapped(t, in))
+		void *ring = ring_of(t, in);
+
+		if (!ring)
 			continue;
 		if (n && n <= t->offered) { /* otherwise it began meanwhile */
 			t->writer = t->after[n - 1];
-			capture_show(&t->writer, t->ring, e->index);
+			capture_show(&t->writer, ring, e->index);
 		}
 		t->offered = 0;
 	}

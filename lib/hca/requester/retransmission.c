@@ -66,7 +66,7 @@ void retransmit_cut(struct qp *q)
 	__atomic_store_n(&q->rrc.ahead_psn, q->rrc.unacked_psn, __ATOMIC_RELAXED);
 	q->rrc.recover_psn = qp_next_psn(q);
 	q->rrc.recovering = 1;
-	q->repeat.done_psn = q->repeat.seen_psn = q->rrc.unacked_psn;
+	q->repeat.done_psn = q->repeat.seen_psn = q->repeat.map_psn = q->rrc.unacked_psn;
 	memset(q->repeat.map, 0, sizeof(q->repeat.map));
 	__atomic_store_n(&q->rrc.window, RTE_MAX(half, (uint32_t)WINDOW_MIN) << 4,
 			 __ATOMIC_RELAXED);
@@ -76,6 +76,15 @@ void retransmit_cut(struct qp *q)
 static bool is_known_loss(const struct qp *q, uint32_t psn)
 {
 	return q->rrc.recovering && psn_before(psn, q->rrc.recover_psn);
+}
+
+/* The window is halved once for a loss. */
+static void note_loss(struct engine *e, struct qp *q, uint32_t psn)
+{
+	if (is_known_loss(q, psn))
+		return;
+	path_lost(e, q);
+	retransmit_cut(q);
 }
 
 void retransmit_lost(struct engine *e, struct qp *q, uint32_t psn)
@@ -169,7 +178,9 @@ static bool peer_has(const struct qp *q, uint32_t psn)
 
 	if (psn_before(psn, unacked) || psn_before(psn, q->repeat.done_psn))
 		return true;
-	return bit < 8 * WIRE_SACK_BYTES && q->repeat.map[bit / 64] >> bit % 64 & 1;
+	/* The oldest packet was kept and is gone, or it would be acknowledged. */
+	return psn != unacked && bit < 8 * WIRE_SACK_BYTES &&
+	       q->repeat.map[bit / 64] >> bit % 64 & 1;
 }
 
 /* Is the packet to be sent again in this walk? Only once, unless the peer has got what was new when it was
@@ -204,11 +215,13 @@ static uint32_t next_come(const struct engine *e, const struct qp *q, const stru
 {
 	const struct early *t = e->rrc->early;
 	int32_t ahead = psn_diff(q->repeat.early.first, psn_add(rd->psn, from));
+	uint32_t behind = ahead < 0 ? (uint32_t)-ahead : 0,
+		 left = t->size - RTE_MIN(t->size, behind);
 
 	if (!q->repeat.early.kept || ahead >= (int32_t)(end - from))
 		return end;
 	from += ahead > 0 ? (uint32_t)ahead : 0;
-	for (uint32_t left = t->size; from < end && !has_come(e, q, rd, from); from++)
+	for (; from < end && !has_come(e, q, rd, from); from++)
 		if (left-- == 0)
 			return end;
 	return from;
@@ -269,10 +282,14 @@ static bool nothing_new(const struct engine *e, struct qp *q, uint32_t end)
 		return false;
 	if (psn_before(psn, q->rrc.unacked_psn))
 		psn = q->rrc.unacked_psn;
-	for (; psn_before(psn, end); psn = psn_add(psn, 1))
-		if ((psn_before(psn, q->repeat.seen_psn) || !peer_has(q, psn)) &&
-		    !early_has(e->rrc->early, q, psn))
+	for (; psn_before(psn, end); psn = psn_add(psn, 1)) {
+		bool seen = psn_before(psn, q->repeat.seen_psn);
+
+		if (!seen && psn_before(psn, q->repeat.done_psn)) /* READs may be long */
+			psn = psn_sub(q->repeat.done_psn, 1);
+		else if ((seen || !peer_has(q, psn)) && !early_has(e->rrc->early, q, psn))
 			return false;
+	}
 	if (psn_before(q->rrc.retransmit_end, end))
 		q->rrc.retransmit_end = end;
 	return true;
@@ -289,8 +306,7 @@ static void repeat_before(struct engine *e, struct qp *q, uint32_t end)
 
 void retransmit_responses(struct engine *e, struct qp *q, uint32_t end, uint32_t done)
 {
-	if (!is_known_loss(q, q->rrc.unacked_psn))
-		retransmit_cut(q);
+	note_loss(e, q, q->rrc.unacked_psn);
 	if (psn_before(q->repeat.done_psn, done))
 		q->repeat.done_psn = done;
 	if (psn_before(q->repeat.seen_psn, end))
@@ -311,12 +327,14 @@ static uint32_t map_end(const struct qp *q)
 void retransmit_sacked(struct engine *e, struct qp *q, uint32_t psn,
 		       const uint8_t map[WIRE_SACK_BYTES])
 {
-	if (engine_setting(e, loss_recovery) != LOSS_RECOVERY_KEEP)
+	if (engine_setting(e, loss_recovery) != LOSS_RECOVERY_KEEP) { /* changed since */
+		if (!is_known_loss(q, psn))
+			retransmit_lost(e, q, q->rrc.unacked_psn);
 		return;
+	}
 	if (is_known_loss(q, psn) && psn_before(psn, q->repeat.done_psn))
 		return; /* an older one */
-	if (!is_known_loss(q, psn))
-		retransmit_cut(q);
+	note_loss(e, q, psn);
 	q->rrc.peer_keeps = PEER_TRUST;
 	q->repeat.done_psn = q->repeat.map_psn = psn;
 	memcpy(q->repeat.map, map, WIRE_SACK_BYTES);
@@ -350,10 +368,7 @@ static void probe_one(struct engine *e, struct qp *q)
 {
 	uint32_t psn = q->rrc.unacked_psn;
 
-	if (!is_known_loss(q, psn)) {
-		path_lost(e, q);
-		retransmit_cut(q);
-	}
+	note_loss(e, q, psn);
 	if (rrc_is_equal(q))
 		probe_equal(e, q);
 	else
@@ -369,14 +384,27 @@ static void probe_one(struct engine *e, struct qp *q)
 static void probe_first_flight(struct engine *e, struct qp *q)
 {
 	probe_one(e, q);
+	q->rrc.guessed = 1;
 	q->rrc.mark_psn = q->rrc.unacked_psn;
 	q->rrc.mark_ns = engine_now(e) - qp_quiet_ns(e, q) / 8;
+}
+
+/* As long as that guess is all that is known, no probe repeats more than a packet, nor ends the
+ * measurement of a round trip. */
+static void probe_guessed(struct engine *e, struct qp *q)
+{
+	uint64_t mark_ns = q->rrc.mark_ns;
+
+	probe_one(e, q);
+	q->rrc.mark_ns = mark_ns;
 }
 
 void retransmit_probe(struct engine *e, struct qp *q)
 {
 	if (!q->rrc.srtt_ns)
 		probe_first_flight(e, q);
+	else if (q->rrc.guessed)
+		probe_guessed(e, q);
 	else if (retransmit_trusts(e, q) &&
 		 q->rrc.probes <= (rrc_is_equal(q) ? PROBES_OF_EQUALS : 1))
 		probe_one(e, q);
@@ -433,7 +461,8 @@ static void learn_peer(struct engine *e, struct qp *q)
  * A round trip is measured from an acknowledgement until something sent after it is acknowledged;
  * not something in flight already, since the acknowledgements of a burst arrive close together,
  * however far away the peer is. None is measured while nothing is outstanding, which would include
- * the client's pauses, and those with retransmissions are discarded.
+ * the client's pauses, and those with retransmissions are discarded, unless a guess is all there is:
+ * the first one takes its place, however long.
  */
 static void measure(struct engine *e, struct qp *q)
 {
@@ -443,12 +472,15 @@ static void measure(struct engine *e, struct qp *q)
 
 	if (q->rrc.mark_ns && over) {
 		ns = RTE_MIN(engine_now(e) - q->rrc.mark_ns, (uint64_t)ROUND_TRIP_NS_MAX);
-		srtt = srtt ? (uint32_t)((ns + 7 * (uint64_t)srtt) / 8) : (uint32_t)ns;
+		if (srtt && !q->rrc.guessed)
+			ns = (ns + 7 * (uint64_t)srtt) / 8;
+		q->rrc.guessed &= !srtt;
+		srtt = (uint32_t)ns;
 		__atomic_store_n(&q->rrc.srtt_ns, srtt, __ATOMIC_RELAXED);
 	}
 	if (psn_after_eq(unacked, q->rrc.recover_psn))
 		q->rrc.recovering = 0;
-	if (next == unacked || q->rrc.recovering) {
+	if (next == unacked || (q->rrc.recovering && !q->rrc.guessed)) {
 		q->rrc.mark_ns = 0;
 	} else if (!q->rrc.mark_ns || over) {
 		q->rrc.mark_psn = next;

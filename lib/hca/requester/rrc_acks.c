@@ -34,8 +34,10 @@ static bool take_try(struct rrc_work *w)
 
 	if (unlikely(is_on_another_path(q)))
 		return true;
-	if (q->rrc.retry_left == 0)
-		return qp_migrate(w->e, w->c, q) && is_on_another_path(q);
+	if (q->rrc.retry_left == 0) {
+		qp_migrate(w->e, w->c, q); /* unless HeaderParser just has */
+		return is_on_another_path(q);
+	}
 	q->rrc.retry_left--;
 	return true;
 }
@@ -121,7 +123,7 @@ static enum rrc_state missing_responses(struct rrc_work *w)
 	if (aeth_kind(h->syndrome) != AETH_ACK)
 		done = h->psn;
 	if (!q->repeat.ack_behind || psn_before(q->repeat.ack_behind, done))
-		q->repeat.ack_behind = done;
+		q->repeat.ack_behind = done | (PSN_MASK + 1); /* never 0 */
 	retransmit_responses(w->e, q, next, done);
 	return RRC_IDLE;
 }

@@ -67,8 +67,16 @@ static bool is_equal(const struct qp *qp)
 	return qp->agreed & AGREED_REPEAT;
 }
 
+/* An equal gets to know what is kept, unless that is too far away for a map, or too young. */
+static enum response_kind nak_kind(const struct engine *e, const struct qp *qp)
+{
+	uint8_t map[WIRE_SACK_BYTES];
+
+	return is_equal(qp) && ee_describe_gap(e, qp, map) ? RESPONSE_SACK : RESPONSE_ACK;
+}
+
 /* Sends the NAK in a buffer of its own, since the packet is kept. No buffer: the next packet
- * tries again. An equal gets to know what is kept, too. */
+ * tries again. */
 static bool nak_gap(struct engine *e, struct qp *qp)
 {
 	struct rte_mbuf *m = answer_alloc(e, qp);
@@ -76,7 +84,7 @@ static bool nak_gap(struct engine *e, struct qp *qp)
 	if (unlikely(!m))
 		return false;
 	send_ack(e, e->ee, qp);
-	hand_over(e->ee, qp, m, is_equal(qp) ? RESPONSE_SACK : RESPONSE_ACK, qp->ee.expected_psn,
+	hand_over(e->ee, qp, m, nak_kind(e, qp), qp->ee.expected_psn,
 		  wire_outcomes[OUTCOME_SEQUENCE].aeth_syndrome);
 	qp->ee.gap |= EE_GAP_SEQUENCE;
 	observe(e, qp);

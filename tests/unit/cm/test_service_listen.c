@@ -60,7 +60,7 @@ TEST(listen__each_for_its_own_hca)
 	static const char *const addresses[] = {"10.0.0.2", "10.1.0.2"};
 	struct end l[DEVICES], any = {.ch = open_channel(1)}, c;
 	struct channel elsewhere = open_channel_on(1, "none");
-	uint32_t id;
+	uint32_t id, events;
 
 	for (unsigned int d = 0; d < DEVICES; d++) {
 		l[d] = (struct end){.ch = open_channel_on(1, d ? "shca1" : "shca0")};
@@ -79,6 +79,7 @@ TEST(listen__each_for_its_own_hca)
 	assert_int_equal(use_hca(&elsewhere, "a name of thirty-two characters."), -EINVAL);
 	assert_int_equal(create_id(&elsewhere, 100, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
 	assert_int_equal(bind_ip(&elsewhere, id, "0.0.0.0", 7174), 0);
+	assert_int_equal(migrate(&elsewhere, &any.ch, id, &events), -EINVAL); /* where it is taken */
 	for (unsigned int d = 0; d < DEVICES; d++) {
 		c = caller(0, RDMA_PS_TCP, addresses[d], 7174);
 		assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Captures of a channel: what its consumer takes is in the reader's memory, and nothing else. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include "engine_fixture.h"
 #include "host-abi/capture_element.h"
@@ -125,6 +126,37 @@ TEST(tap__counts_what_is_lost)
 	r = capture_next(h, 0);
 	assert_non_null(r);
 	assert_int_equal(r->dropped, rounds * ELEMENTS - room);
+	end(h);
+}
+
+static bool enough; /* atomic */
+
+/* Takes the memory away and gives it back, as the control thread does between two looks of an lcore. */
+static void *end_and_begin(void *memory)
+{
+	struct tap *t = fx->e->stepping->tap;
+
+	while (!__atomic_load_n(&enough, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&t->ring, NULL, __ATOMIC_RELEASE);
+		__atomic_store_n(&t->ring, memory, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+TEST(tap__ends_at_any_time)
+{
+	struct capture_head *h = begin(CHANNEL_WP_DP, 0);
+	struct rte_mbuf *m = fx_request(1, USER_RDMA_READ, LENGTH, 0);
+	pthread_t other;
+
+	assert_int_equal(pthread_create(&other, NULL, end_and_begin, h), 0);
+	for (unsigned i = 0; i < 1000000; i++) {
+		tap_offer(fx->e, CHANNEL_WP_DP, &m, 1);
+		tap_settle(fx->e, CHANNEL_WP_DP, 1);
+	}
+	__atomic_store_n(&enough, true, __ATOMIC_RELAXED);
+	assert_int_equal(pthread_join(other, NULL), 0);
+	rte_pktmbuf_free(m);
 	end(h);
 }
 

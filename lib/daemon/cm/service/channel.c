@@ -174,6 +174,9 @@ void ucm_channel_serve(struct ucm_channel *ch)
 		begun = monotonic_ns();
 		got = serve_one(ch);
 		if (got < 0) {
+			while (!LIST_EMPTY(&ch->ids))
+				ucm_id_destroy(LIST_FIRST(&ch->ids));
+			share_spend(&ch->shares, SHARE_cm_us, (monotonic_ns() - begun) / 1000);
 			ucm_channel_close(ch);
 			return;
 		}

@@ -238,6 +238,8 @@ int ucm_do_migrate_id(struct ucm_call *call, const struct rdma_ucm_migrate_id *i
 
 	if (!id || !id->ticket || id->ticket != ticket)
 		return -ENOENT;
+	if (memcmp(&id->channel->hcas, &to->hcas, sizeof(to->hcas)))
+		return -EINVAL; /* its port was checked against those */
 	ret = id->channel == to ? 0 : move(id, to, call);
 	if (ret)
 		return ret;

@@ -278,6 +278,7 @@ struct qp {
 		uint8_t one_missing : 1; /* only the packet before retransmit_end is sent again */
 		uint8_t after_nak : 1;	 /* go-back-N because of the first NAK of a loss */
 		uint8_t recovering : 1;	 /* recover_psn not reached yet */
+		uint8_t guessed : 1;	 /* srtt_ns is a guess: probe_first_flight() */
 		uint8_t selective : 2;	 /* what is missing before retransmit_end is sent again */
 		uint8_t early_waits : 1; /* some of repeat.early may be kept */
 		uint8_t probes;		 /* since the last progress; atomic; TimerControl reads */
