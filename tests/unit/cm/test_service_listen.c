@@ -79,7 +79,8 @@ TEST(listen__each_for_its_own_hca)
 	assert_int_equal(use_hca(&elsewhere, "a name of thirty-two characters."), -EINVAL);
 	assert_int_equal(create_id(&elsewhere, 100, RDMA_PS_TCP, UCM_QPT_RC, &id), 0);
 	assert_int_equal(bind_ip(&elsewhere, id, "0.0.0.0", 7174), 0);
-	assert_int_equal(migrate(&elsewhere, &any.ch, id, &events), -EINVAL); /* where it is taken */
+	assert_int_equal(migrate(&elsewhere, &any.ch, id, &events),
+			 -EINVAL); /* where it is taken */
 	for (unsigned int d = 0; d < DEVICES; d++) {
 		c = caller(0, RDMA_PS_TCP, addresses[d], 7174);
 		assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
