@@ -7,6 +7,7 @@
 #define LIMIT_NS 60000000000ull
 #define GUARD	 0xee
 #define GUARDS	 8u
+#define SPARE	 (7 + 63 + GUARDS) /* at most: in front of a piece, longer than needed, behind it */
 
 /* ---- memory ---- */
 
@@ -56,15 +57,15 @@ static void cut(struct sim *s, struct sim_sge *list, unsigned pieces, uint64_t a
 {
 	uint32_t left = bytes, each = TRAFFIC_SLOT / places;
 
-	assert_true(pieces == 1 || bytes <= pieces * (each - 64));
+	assert_true(pieces == 1 || bytes <= pieces * (each - SPARE));
 	for (unsigned i = 0; i < pieces; i++) {
-		uint32_t rest = (pieces - 1 - i) * (each - 64), n = left;
+		uint32_t rest = (pieces - 1 - i) * (each - SPARE), n = left;
 
 		if (i + 1 < pieces) {
 			uint32_t least = left > rest ? left - rest : 0, most = left;
 
-			if (most > each - 64)
-				most = each - 64;
+			if (most > each - SPARE)
+				most = each - SPARE;
 			n = least + sim_random(s) % (most - least + 1);
 		}
 		list[i] = (struct sim_sge){at + i * each + sim_random(s) % 8, n, 0};
