@@ -320,6 +320,23 @@ TEST_PEER(c9_134__responses_that_come_early_are_kept)
 	rig_silent(s, 100 * US);
 }
 
+static struct sim *impatient(void)
+{
+	struct sim_params p = peer_params();
+
+	p.retry_cnt = 0;
+	return peer_create(&p);
+}
+
+/* A response behind a missing one takes a try, as a NAK does. */
+RIG_TEST(c9_137__a_missing_response_when_all_tries_are_used, impatient())
+{
+	peer_post(s, USER_RDMA_READ, BYTES);
+	rig_expect(s, WIRE_RC_READ_REQUEST, PSN);
+	peer_read_responses(s, PSN, BYTES, 1, 1, 1);
+	peer_expect_error(s, SYNDROME_RETRY_EXC, 0);
+}
+
 /* In their turn they pass every check: one of a wrong length fails the READ then, and not before. */
 TEST_PEER(c9_133__an_early_response_is_checked_in_its_turn)
 {
