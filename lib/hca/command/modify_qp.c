@@ -438,9 +438,10 @@ static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 	bool left = false;
 
 	memset(&ceu->shadow[q->index], 0, sizeof(ceu->shadow[0]));
-	q->agreed = 0; /* in RST, too: there it can be agreed */
-	if (qp_state(q) == QP_RST)
+	if (qp_state(q) == QP_RST) {
+		q->agreed = 0; /* that can be agreed there */
 		return CEU_OK;
+	}
 	give_back_shared(ceu, q);
 	unlist_qp(ceu, q);
 	ceu_quiesce(ceu);
@@ -460,6 +461,7 @@ static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 	q->leaving = 0;
 	memset(q->path, 0, sizeof(q->path)); /* HeaderParser takes nothing from the former peer */
 	q->way = (struct qp_way){0};
+	q->agreed = 0;
 	__atomic_store_n(&q->qpn, qpn, __ATOMIC_RELEASE);
 	return CEU_OK;
 }
