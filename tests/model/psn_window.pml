@@ -51,6 +51,8 @@ OUTSIDE_STATE(EE, ATOMIC)
 OUTSIDE_STATE(EE, VTP_CMD)
 OUTSIDE_STATE(EE, WRITE_DATA)
 OUTSIDE_STATE(EE, STORE_ADDR)
+/* only between ends that have agreed on it: what is sent again is what go-back-N sends, with gaps */
+OUTSIDE_STATE(RRC, SACK)
 /* the end of a queue pair: retry counters do not run out here */
 OUTSIDE_STATE(RRC, FLUSH)
 OUTSIDE_STATE(RRC, BAD_REQ)
