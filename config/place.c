@@ -128,19 +128,6 @@ int parse_peers(const char *value, struct peer_list *peers, struct reason *why)
 	return ret;
 }
 
-/* The number of a word in a list like none|dcqcn. */
-static int parse_word(const char *word, const char *words, uint8_t *number, struct reason *why)
-{
-	size_t bytes = strlen(word);
-
-	for (*number = 0; words; ++*number) {
-		if (bytes && strcspn(words, "|") == bytes && !strncmp(words, word, bytes))
-			return 0;
-		words = strchr(words, '|') ? strchr(words, '|') + 1 : NULL;
-	}
-	return refuse(why, "'%s' is no congestion control", word);
-}
-
 /* "tc 32", 10.0.0.0/8 or an address. */
 static int parse_whom(char *whom, struct cc_rule *rule, struct reason *why)
 {
@@ -163,6 +150,7 @@ static int parse_whom(char *whom, struct cc_rule *rule, struct reason *why)
 int parse_cc_rules(const char *value, const char *words, struct cc_rules *rules, struct reason *why)
 {
 	char word[SETTING_WORD_BYTES];
+	uint32_t cc;
 	int ret = 0;
 
 	memset(rules, 0, sizeof(*rules));
@@ -176,7 +164,8 @@ int parse_cc_rules(const char *value, const char *words, struct cc_rules *rules,
 			return refuse(why, "'%s' has no =", word);
 		*is = '\0';
 		ret = parse_whom(word, rule, why);
-		ret = ret ? ret : parse_word(is + 1, words, &rule->cc, why);
+		ret = ret ? ret : parse_choice(is + 1, words, &cc, why);
+		rule->cc = (uint8_t)(ret ? 0 : cc);
 		rules->count++;
 	}
 	return ret;

@@ -146,21 +146,19 @@ static int parse_probability(const char *value, double *field, struct reason *wh
 	return *field <= 1.0 ? 0 : refuse(why, "%.60s is out of range 0..1", value);
 }
 
-static int parse_choice(const struct setting *s, const char *value, void *field, struct reason *why)
+int parse_choice(const char *value, const char *words, uint32_t *number, struct reason *why)
 {
-	const char *word = s->unit;
+	const char *word = words;
 	size_t length = strlen(value);
 
-	for (uint32_t number = 0; word; number++) {
+	for (*number = 0; word; ++*number) {
 		size_t word_length = strcspn(word, "|");
 
-		if (word_length == length && memcmp(word, value, length) == 0) {
-			memcpy(field, &number, sizeof(number));
+		if (word_length == length && memcmp(word, value, length) == 0)
 			return 0;
-		}
 		word = word[word_length] ? word + word_length + 1 : NULL;
 	}
-	return refuse(why, "'%.60s' is none of %s", value, s->unit);
+	return refuse(why, "'%.60s' is none of %s", value, words);
 }
 
 static int parse_text(const struct setting *s, const char *value, char *field, struct reason *why)
@@ -219,7 +217,7 @@ int setting_parse(const struct setting *s, const char *key, const char *value, v
 	case KIND_PROBABILITY:
 		return parse_probability(value, field, why);
 	case KIND_CHOICE:
-		return parse_choice(s, value, field, why);
+		return parse_choice(value, s->unit, field, why);
 	case KIND_STRING:
 	case KIND_PATH:
 	case KIND_NAME:

@@ -103,16 +103,18 @@ static void put_gateways(struct text *t, const struct port_gateways *g)
 }
 
 /* Of a prefix shorter than that of all IPv4 addresses, the address says which version it is. */
+static void put_prefix(struct text *t, const uint8_t ip[16], unsigned bits)
+{
+	put_ip(t, ip);
+	if (bits < 128)
+		put(t, "/%u", ip_is_v4_mapped(ip) ? bits - 8 * IP_V4_AT : bits);
+}
+
 static void put_peers(struct text *t, const struct peer_list *peers)
 {
 	for (unsigned i = 0; i < peers->count; i++) {
-		const uint8_t *ip = peers->prefix[i].ip;
-		const unsigned bits = peers->prefix[i].bits;
-
 		put(t, "%s", i ? ", " : "");
-		put_ip(t, ip);
-		if (bits < 128)
-			put(t, "/%u", ip_is_v4_mapped(ip) ? bits - 8 * IP_V4_AT : bits);
+		put_prefix(t, peers->prefix[i].ip, peers->prefix[i].bits);
 	}
 }
 
@@ -120,15 +122,12 @@ static void put_cc_rules(struct text *t, const struct cc_rules *rules)
 {
 	for (unsigned i = 0; i < rules->count; i++) {
 		const struct cc_rule *r = &rules->rule[i];
-		const bool v4 = ip_is_v4_mapped(r->ip);
 
 		put(t, "%s", i ? ", " : "");
-		if (r->by_class) {
+		if (r->by_class)
 			put(t, "tc %u", r->tclass);
-		} else {
-			put_ip(t, r->ip);
-			put(t, "/%u", v4 ? r->bits - 8 * IP_V4_AT : r->bits);
-		}
+		else
+			put_prefix(t, r->ip, r->bits);
 		put(t, "=");
 		put_choice(t, setting_find(SCOPE_HCA, "cc"), r->cc);
 	}

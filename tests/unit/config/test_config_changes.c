@@ -30,7 +30,7 @@ TEST(text__of_each_kind)
 		{"admit", "10.0.0.7/32, 10.1.0.0/16 ,fd00::/64,0.0.0.0/0",
 		 "10.0.0.7, 10.1.0.0/16, fd00::/64, 0.0.0.0/0"},
 		{"cc_for", " 10.0.0.0/8=delay ,tc 32=none,fd00::/64=auto, 10.1.1.1=dcqcn",
-		 "10.0.0.0/8=delay, tc 32=none, fd00::/64=auto, 10.1.1.1/32=dcqcn"},
+		 "10.0.0.0/8=delay, tc 32=none, fd00::/64=auto, 10.1.1.1=dcqcn"},
 		{"cc_for", "", NULL},
 		{"mac", "02:AB:00:00:00:ff", "02:ab:00:00:00:ff"},
 		{"mac", "", NULL},
