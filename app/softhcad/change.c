@@ -180,7 +180,16 @@ static void tell_manager(int ret, const struct config_error *error)
 	notify_service(state);
 }
 
-/* As change(). The text: what has become of it, for whoever asked. */
+static struct report report_to(const struct control_changer *who, const char *what)
+{
+	struct report r = {.held = ""};
+
+	snprintf(r.who, sizeof(r.who), "pid %d: user %u%s", (int)who->pid, (unsigned)who->uid,
+		 what);
+	return r;
+}
+
+/* As change(). The text, which is logged, too: what has become of it, for whoever asked. */
 static int reload(struct daemon *d, struct report *r, char *text, unsigned bytes)
 {
 	static struct config asked;
@@ -200,6 +209,10 @@ static int reload(struct daemon *d, struct report *r, char *text, unsigned bytes
 		snprintf(text, bytes, "%d difference%s%s%s", ret, ret == 1 ? "" : "s",
 			 r->held[0] ? "; these need a restart: " : "", r->held);
 	tell_manager(ret, &error);
+	if (ret < 0)
+		LOG(ERR, "%s: %s", r->who, text);
+	else
+		LOG(NOTICE, "%s: %s", r->who, text);
 	return ret;
 }
 
@@ -208,10 +221,7 @@ void change_reload(struct daemon *d)
 	struct report r = {.who = "reload"};
 	char text[VERDICT_BYTES];
 
-	if (reload(d, &r, text, sizeof(text)) < 0)
-		LOG(ERR, "reload: %s", text);
-	else
-		LOG(NOTICE, "reload: %s", text);
+	reload(d, &r, text, sizeof(text));
 }
 
 int change_read(void *ctx, uint32_t index, struct control_setting *out)
@@ -248,15 +258,6 @@ static int answer(char *text, unsigned bytes, const char *assignment, const char
 	return error;
 }
 
-static struct report report_to(const struct control_changer *who, const char *what)
-{
-	struct report r = {.held = ""};
-
-	snprintf(r.who, sizeof(r.who), "pid %d: user %u%s", (int)who->pid, (unsigned)who->uid,
-		 what);
-	return r;
-}
-
 int change_reload_ask(void *ctx, const struct control_changer *who, uint32_t *ticket, char *text,
 		      unsigned bytes)
 {
@@ -269,10 +270,6 @@ int change_reload_ask(void *ctx, const struct control_changer *who, uint32_t *ti
 	if (change_pending(d))
 		return -EAGAIN;
 	ret = reload(d, &r, text, bytes);
-	if (ret < 0)
-		LOG(ERR, "%s: %s", r.who, text);
-	else
-		LOG(NOTICE, "%s: %s", r.who, text);
 	if (ret < 0)
 		return ret;
 	if (!change_pending(d))

@@ -471,6 +471,12 @@ void client_bind(const struct client *client, void *at, uint64_t bytes);
  * members of its admin_group may. */
 bool client_may_change(const struct client *client);
 
+/* settings.c: may it do `what`, to others, too? 0; -EPROTO: another version; -EPERM, logged. */
+int client_may(struct client *client, uint32_t version, const char *what);
+
+/* settings.c: answers with what the daemon says of a change. 0; -EAGAIN: it has not done it yet. */
+int change_answered(struct control_change_reply *reply, int rc);
+
 /* multicast.c: detaches a QP from all its groups. */
 void multicast_leave_all(struct qp_object *qp);
 

@@ -9,26 +9,6 @@
 #include <string.h>
 #include "control_priv.h"
 
-/* 0 if the client may change which HCAs there are. */
-static int may_change_hcas(struct client *client, uint32_t version, const char *what)
-{
-	if (version != CONTROL_VERSION)
-		return -EPROTO;
-	if (client_may_change(client))
-		return 0;
-	CLIENT_LOG(client, WARNING, "user %u may not %s HCAs", (unsigned int)client->uid, what);
-	return -EPERM;
-}
-
-/* What the daemon says, once it has done it. */
-static int answer(struct control_change_reply *out, int rc)
-{
-	if (rc == -EAGAIN)
-		return rc;
-	out->error = rc;
-	return 0;
-}
-
 int run_remove_hca(struct call *call)
 {
 	struct client *client = call->client;
@@ -36,14 +16,15 @@ int run_remove_hca(struct call *call)
 	const struct control_remove_hca *in = call->body;
 	const struct control_changer who = {client->uid, client->pid};
 	struct control_change_reply *out = call->reply;
-	int rc = may_change_hcas(client, in->version, "remove");
+	int rc = client_may(client, in->version, "remove HCAs");
 
 	if (rc)
 		return rc;
 	if (in->reserved || !memchr(in->device, '\0', sizeof(in->device)) || !c->settings.remove)
 		return -EINVAL;
-	return answer(out, c->settings.remove(c->settings_ctx, &who, in->device, client->pending,
-					      out->text, sizeof(out->text)));
+	return change_answered(out,
+			       c->settings.remove(c->settings_ctx, &who, in->device,
+						  client->pending, out->text, sizeof(out->text)));
 }
 
 int run_add_hca(struct call *call)
@@ -53,15 +34,15 @@ int run_add_hca(struct call *call)
 	const struct control_add_hca *in = call->body;
 	const struct control_changer who = {client->uid, client->pid};
 	struct control_change_reply *out = call->reply;
-	int rc = may_change_hcas(client, in->version, "add");
+	int rc = client_may(client, in->version, "add HCAs");
 
 	if (rc)
 		return rc;
 	if (in->reserved || !memchr(in->device, '\0', sizeof(in->device)) ||
 	    !memchr(in->settings, '\0', sizeof(in->settings)) || !c->settings.add)
 		return -EINVAL;
-	return answer(out, c->settings.add(c->settings_ctx, &who, in->device, in->settings,
-					   &client->ticket, out->text, sizeof(out->text)));
+	return change_answered(out, c->settings.add(c->settings_ctx, &who, in->device, in->settings,
+						    &client->ticket, out->text, sizeof(out->text)));
 }
 
 /* Does it look at the device without having opened it? */

@@ -38,6 +38,33 @@ bool client_may_change(const struct client *client)
 	       (c->has_admin_group && in_group(client->fd, c->admin_gid));
 }
 
+int client_may(struct client *client, uint32_t version, const char *what)
+{
+	if (version != CONTROL_VERSION)
+		return -EPROTO;
+	if (client_may_change(client))
+		return 0;
+	CLIENT_LOG(client, WARNING, "user %u may not %s", (unsigned int)client->uid, what);
+	return -EPERM;
+}
+
+int change_answered(struct control_change_reply *reply, int rc)
+{
+	if (rc == -EAGAIN)
+		return rc;
+	reply->error = rc;
+	return 0;
+}
+
+/* Each change is logged. */
+static bool changes_too_often(struct client *client, struct control_change_reply *reply)
+{
+	if (!share_use(&client->shares, SHARE_log_lines, 1))
+		return false;
+	snprintf(reply->text, sizeof(reply->text), "too many changes in a second");
+	return true;
+}
+
 int run_get_setting(struct call *call)
 {
 	const struct control_config *c = &call->client->control->config;
@@ -56,23 +83,16 @@ int run_set(struct call *call)
 	const struct control_set *in = call->body;
 	const struct control_changer who = {client->uid, client->pid};
 	struct control_change_reply *out = call->reply;
+	int rc = client_may(client, in->version, "change settings");
 
-	if (in->version != CONTROL_VERSION)
-		return -EPROTO;
+	if (rc)
+		return rc;
 	if (!memchr(in->assignment, '\0', sizeof(in->assignment)) || !c->settings.change)
 		return -EINVAL;
-	if (!client_may_change(client)) {
-		CLIENT_LOG(client, WARNING, "user %u may not change settings",
-			   (unsigned int)client->uid);
-		return -EPERM;
-	}
-	out->error = -EBUSY; /* each is logged */
-	if (share_use(&client->shares, SHARE_log_lines, 1))
-		snprintf(out->text, sizeof(out->text), "too many changes in a second");
-	else
-		out->error = c->settings.change(c->settings_ctx, &who, in->assignment, out->text,
-						sizeof(out->text));
-	return 0;
+	if (changes_too_often(client, out))
+		return change_answered(out, -EBUSY);
+	return change_answered(out, c->settings.change(c->settings_ctx, &who, in->assignment,
+						       out->text, sizeof(out->text)));
 }
 
 int run_reload(struct call *call)
@@ -82,26 +102,16 @@ int run_reload(struct call *call)
 	const struct control_reload *in = call->body;
 	const struct control_changer who = {client->uid, client->pid};
 	struct control_change_reply *out = call->reply;
-	int rc = -EBUSY;
+	int rc = client_may(client, in->version, "reload the configuration");
 
-	if (in->version != CONTROL_VERSION)
-		return -EPROTO;
+	if (rc)
+		return rc;
 	if (in->reserved || !c->settings.reload)
 		return -EINVAL;
-	if (!client_may_change(client)) {
-		CLIENT_LOG(client, WARNING, "user %u may not reload the configuration",
-			   (unsigned int)client->uid);
-		return -EPERM;
-	}
-	if (!client->pending && share_use(&client->shares, SHARE_log_lines, 1))
-		snprintf(out->text, sizeof(out->text), "too many changes in a second");
-	else
-		rc = c->settings.reload(c->settings_ctx, &who, &client->ticket, out->text,
-					sizeof(out->text));
-	if (rc == -EAGAIN)
-		return rc;
-	out->error = rc;
-	return 0;
+	if (!client->pending && changes_too_often(client, out))
+		return change_answered(out, -EBUSY);
+	return change_answered(out, c->settings.reload(c->settings_ctx, &who, &client->ticket,
+						       out->text, sizeof(out->text)));
 }
 
 /* Whoever may connect may look; the view decides what he sees of others. A client that does not take its replies is disconnected, so that it
