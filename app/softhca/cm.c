@@ -54,11 +54,7 @@ int view_cm(struct connection *c, const struct request *r)
 		return EXIT_CODE_FAILURE;
 	keep_hca(json_object_get(answer, "ids"), "hca", r->hca);
 	keep_hca(json_object_get(answer, "ports"), NULL, r->hca);
-	if (r->json && r->hca)
-		print_kept("/softhca/cm", answer);
-	else if (r->json)
-		puts(c->answer);
-	else
+	if (!print_json_answer(c, r, "/softhca/cm", answer))
 		print_cm(answer, r->all);
 	json_decref(answer);
 	return EXIT_CODE_OK;

@@ -155,11 +155,15 @@ void keep_hca(json_t *objects, const char *key, const char *hca)
 	}
 }
 
-void print_kept(const char *view, json_t *answer)
+bool print_json_answer(const struct connection *c, const struct request *r, const char *view,
+		       json_t *answer)
 {
-	json_t *whole = json_pack("{s:O}", view, answer);
+	json_t *kept = r->json && r->hca ? json_pack("{s:O}", view, answer) : NULL;
 
-	json_dumpf(whole, stdout, JSON_COMPACT);
-	puts("");
-	json_decref(whole);
+	if (kept)
+		json_dumpf(kept, stdout, JSON_COMPACT);
+	if (r->json)
+		puts(kept ? "" : c->answer);
+	json_decref(kept);
+	return r->json;
 }

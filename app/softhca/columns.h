@@ -4,6 +4,7 @@
 /* Tables made from the lists of views.def: PORT_VIEW(COLUMN) is the columns of a table of ports. */
 #include <jansson.h>
 #include "../views.def"
+#include "view.h"
 
 enum { CELL_BYTES = 512 };
 
@@ -64,7 +65,9 @@ void print_rest(const json_t *listed, unsigned long long count);
  * none. */
 void keep_hca(json_t *objects, const char *key, const char *hca);
 
-/* Prints what was kept of the answer to "/softhca/NAME" in the form in which that came. */
-void print_kept(const char *view, json_t *answer);
+/* If asked for JSON: prints the answer to "/softhca/NAME" in the form in which it came, or what was kept of it for
+ * --hca. False: was not. */
+bool print_json_answer(const struct connection *c, const struct request *r, const char *view,
+		       json_t *answer);
 
 #endif

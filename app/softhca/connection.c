@@ -61,6 +61,12 @@ static int receive(struct connection *c, const char *name, const char *parameter
 	return n < 0 ? n : 0;
 }
 
+void print_no_hca(const char *hca, int bytes)
+{
+	fprintf(stderr, "softhca: there is no HCA '%.*s'; 'softhca status' lists them\n", bytes,
+		hca);
+}
+
 /* parameters: "HCA[,NUMBER...]" */
 static void explain(const char *name, const char *parameters, int error)
 {
@@ -70,8 +76,7 @@ static void explain(const char *name, const char *parameters, int error)
 	if (error == -ENOTCONN)
 		fputs("softhca: the daemon has gone\n", stderr);
 	else if (error == -ENODEV)
-		fprintf(stderr, "softhca: there is no HCA '%.*s'; 'softhca status' lists them\n",
-			hca, parameters);
+		print_no_hca(parameters, hca);
 	else if (error == -ENOENT && comma)
 		fprintf(stderr, "softhca: %.*s has no queue pair %s\n", hca, parameters, comma + 1);
 	else

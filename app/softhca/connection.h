@@ -38,6 +38,9 @@ static inline bool hca_has_gone(const struct connection *c)
 json_t *connection_ask_pages(struct connection *c, const char *command, const char *before,
 			     const char *list);
 
+/* Prints that there is no HCA of that name. bytes: of the name; < 0: up to its end. */
+void print_no_hca(const char *hca, int bytes);
+
 /* The engines of an HCA, one after the other. */
 struct engines {
 	const char *hca;

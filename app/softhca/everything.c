@@ -100,7 +100,7 @@ static bool put_hcas(struct connection *c, const struct request *r, json_t *to, 
 			found = json_object_set_new(hcas, hca, one) == 0;
 	}
 	if (!found)
-		fprintf(stderr, "softhca: there is no HCA %s\n", r->hca);
+		print_no_hca(r->hca, -1);
 	return found;
 }
 

@@ -44,11 +44,7 @@ int view_limits(struct connection *c, const struct request *r)
 		return EXIT_CODE_FAILURE;
 	keep_hca(json_object_get(answer, "rows"), "hca", r->hca);
 	keep_hca(json_object_get(answer, "holders"), "hca", r->hca);
-	if (r->json && r->hca)
-		print_kept("/softhca/limits", answer);
-	else if (r->json)
-		puts(c->answer);
-	else
+	if (!print_json_answer(c, r, "/softhca/limits", answer))
 		print_limits(answer, r->all);
 	json_decref(answer);
 	return EXIT_CODE_OK;

@@ -277,8 +277,7 @@ static int check_hca(struct connection *c, const char *hca)
 	bool there = !hca || json_object_get(json_object_get(status, "ports"), hca);
 
 	if (status && !there)
-		fprintf(stderr, "softhca: there is no HCA '%s'; 'softhca status' lists them\n",
-			hca);
+		print_no_hca(hca, -1);
 	json_decref(status);
 	return there ? EXIT_CODE_OK : EXIT_CODE_FAILURE;
 }

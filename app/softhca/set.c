@@ -137,7 +137,7 @@ static int refuse_name(const struct settings *all, const char *name)
 	}
 	if (section)
 		return refuse_setting(dot ? dot + 1 : name, names, all->count);
-	fprintf(stderr, "softhca: there is no HCA '%.*s'\n", (int)(dot - name), name);
+	print_no_hca(name, (int)(dot - name));
 	return EXIT_CODE_USAGE;
 }
 
@@ -156,7 +156,7 @@ static int show_or_change(const struct settings *all, const struct request *r)
 	if (r->object && !meant)
 		return refuse_name(all, r->object);
 	if (!meant && r->hca) {
-		fprintf(stderr, "softhca: there is no HCA '%s'\n", r->hca);
+		print_no_hca(r->hca, -1);
 		return EXIT_CODE_FAILURE;
 	}
 	if (r->value)

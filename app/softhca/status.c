@@ -204,6 +204,21 @@ static void print_clients(const json_t *status)
 	print_rest(json_object_get(status, "clients"), count);
 }
 
+static void print_status(struct connection *c, const struct request *r, json_t *status)
+{
+	printf("softhcad %s, process %llu, up for %llu s, socket %s, crc %s\n",
+	       text_of(status, "version"), number_of(status, "pid"), number_of(status, "uptime_s"),
+	       text_of(status, "socket"), text_of(status, "crc"));
+	print_ports(json_object_get(status, "ports"));
+	if (r->watch_s > 0)
+		print_traffic(c, json_object_get(status, "ports"));
+	print_engines(json_object_get(status, "ports"));
+	print_lcores(json_object_get(status, "lcores"),
+		     json_object_get(watch_last("", status), "lcores"), r->probe);
+	print_memory(json_object_get(status, "memory"));
+	print_clients(status);
+}
+
 int view_status(struct connection *c, const struct request *r)
 {
 	json_t *status = connection_ask(c, "status", NULL);
@@ -212,24 +227,8 @@ int view_status(struct connection *c, const struct request *r)
 		return EXIT_CODE_FAILURE;
 	keep_hca(json_object_get(status, "ports"), NULL, r->hca);
 	keep_hca(json_object_get(json_object_get(status, "memory"), "contexts"), NULL, r->hca);
-	if (r->json && r->hca) {
-		print_kept("/softhca/status", status);
-	} else if (r->json) {
-		puts(c->answer);
-	} else {
-		printf("softhcad %s, process %llu, up for %llu s, socket %s, crc %s\n",
-		       text_of(status, "version"), number_of(status, "pid"),
-		       number_of(status, "uptime_s"), text_of(status, "socket"),
-		       text_of(status, "crc"));
-		print_ports(json_object_get(status, "ports"));
-		if (r->watch_s > 0)
-			print_traffic(c, json_object_get(status, "ports"));
-		print_engines(json_object_get(status, "ports"));
-		print_lcores(json_object_get(status, "lcores"),
-			     json_object_get(watch_last("", status), "lcores"), r->probe);
-		print_memory(json_object_get(status, "memory"));
-		print_clients(status);
-	}
+	if (!print_json_answer(c, r, "/softhca/status", status))
+		print_status(c, r, status);
 	json_decref(status);
 	return EXIT_CODE_OK;
 }
