@@ -231,3 +231,23 @@ void peer_expect_error(struct sim *s, uint8_t syndrome, uint32_t wqe_offset)
 {
 	rig_expect_cqe(s, USER_INVALID, syndrome, wqe_offset);
 }
+
+void peer_expect_failed(struct sim *s, uint8_t syndrome, unsigned failed, unsigned end)
+{
+	peer_expect_error(s, syndrome, failed * SIM_STRIDE);
+	while (++failed < end)
+		peer_expect_error(s, SYNDROME_WR_FLUSH, failed * SIM_STRIDE);
+}
+
+void peer_post_list(struct sim *s, const struct sim_wr *const *wr, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		sim_post(s, 0, 0, wr[i]);
+}
+
+uint32_t peer_expect_list(struct sim *s, uint32_t psn, const struct sim_wr *const *wr, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		psn = peer_expect(s, wr[i], psn, NULL);
+	return psn;
+}

@@ -23,14 +23,29 @@ struct sim_params peer_params(void);
 struct sim *peer_create(const struct sim_params *p);
 struct sim *peer_make(void);
 #define TEST_PEER(name) RIG_TEST(name, peer_make())
+/* With parameters p: see RIG_TEST_WITH(). */
+#define TEST_PEER_WITH(name, ...) RIG_TEST_WITH(name, peer_params(), peer_create, __VA_ARGS__)
 /* The same, but the peer has sent nothing yet. */
 struct sim *peer_create_without_credits(const struct sim_params *p);
+#define TEST_PEER_SILENT(name, ...)                                                                \
+	RIG_TEST_WITH(name, peer_params(), peer_create_without_credits, __VA_ARGS__)
 
 /* A signaled request of that length: from memory at 0 (into PEER_INTO for READs
  * and atomics). */
 struct sim_wr peer_wr(uint8_t opcode, uint32_t bytes);
 /* Posts it on QP 0. */
 uint32_t peer_post(struct sim *s, uint8_t opcode, uint32_t bytes);
+/* These requests (struct sim_wr *) on QP 0: all are posted; the packets of each follow, from that PSN on; or both. What
+ * expects returns the PSN behind them. */
+#define peer_posts(s, ...)	     peer_post_list(s, PEER_LIST(__VA_ARGS__))
+#define peer_expect_all(s, psn, ...) peer_expect_list(s, psn, PEER_LIST(__VA_ARGS__))
+#define peer_sends(s, psn, ...)                                                                    \
+	(peer_post_list(s, PEER_LIST(__VA_ARGS__)), peer_expect_all(s, psn, __VA_ARGS__))
+#define PEER_LIST(...)                                                                             \
+	(const struct sim_wr *const[]){__VA_ARGS__},                                               \
+		sizeof((const struct sim_wr *const[]){__VA_ARGS__}) / sizeof(struct sim_wr *)
+void peer_post_list(struct sim *s, const struct sim_wr *const *wr, unsigned n);
+uint32_t peer_expect_list(struct sim *s, uint32_t psn, const struct sim_wr *const *wr, unsigned n);
 
 /* A positive acknowledgement without credits on QP 0. */
 void peer_ack(struct sim *s, uint32_t psn, uint32_t msn);
@@ -52,6 +67,8 @@ uint32_t peer_expect_from(struct sim *s, const struct sim_wr *wr, uint32_t psn, 
 
 /* The completion of that request, in error. */
 void peer_expect_error(struct sim *s, uint8_t syndrome, uint32_t wqe_offset);
+/* That of request number `failed`, and then those behind it, to `end` - 1, which are flushed. */
+void peer_expect_failed(struct sim *s, uint8_t syndrome, unsigned failed, unsigned end);
 /* Bytes of a request's message. */
 uint32_t peer_length(const struct sim_wr *wr);
 

@@ -39,6 +39,14 @@ struct sim *rig_make(enum qp_service service)
 	return rig_create(&p);
 }
 
+struct engine_settings *rig_settings(void)
+{
+	static struct hca_config c;
+
+	hca_config_defaults(&c);
+	return &c.settings;
+}
+
 void rig_end(struct sim *s)
 {
 	sim_run(s, MS);
@@ -277,6 +285,24 @@ void rig_expect_event(struct sim *s, enum eqe_type type, uint32_t number)
 	assert_true(sim_poll_event(s, 0, &e));
 	assert_int_equal(e.type, type);
 	assert_int_equal(e.number, number);
+}
+
+void rig_quiet(struct sim *s, uint64_t ns)
+{
+	rig_silent(s, ns);
+	rig_no_cqe(s);
+}
+
+void rig_expect_same(struct sim *s, unsigned first, unsigned end, uint8_t opcode)
+{
+	for (unsigned i = first; i < end; i++)
+		rig_expect_cqe(s, opcode, 0, i * SIM_STRIDE);
+}
+
+void rig_expect_list(struct sim *s, unsigned first, const uint8_t *opcodes, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		rig_expect_cqe(s, opcodes[i], 0, (first + i) * SIM_STRIDE);
 }
 
 void rig_no_event(struct sim *s)

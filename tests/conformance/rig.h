@@ -93,8 +93,17 @@ void rig_silent(struct sim *s, uint64_t ns);
 /* The next completion must come within 200 ms and be this one; opcode USER_INVALID: syndrome is
  * checked. */
 struct cqe rig_expect_cqe(struct sim *s, uint8_t opcode, uint8_t syndrome, uint32_t wqe_offset);
+/* Requests of QP 0 complete well, in order: those with the numbers `first` to `end` - 1, of one opcode... */
+void rig_expect_same(struct sim *s, unsigned first, unsigned end, uint8_t opcode);
+/* ... or those from number `first` on with these opcodes. */
+#define rig_expect_done(s, first, ...)                                                             \
+	rig_expect_list(s, first, (const uint8_t[]){__VA_ARGS__},                                  \
+			sizeof((const uint8_t[]){__VA_ARGS__}))
+void rig_expect_list(struct sim *s, unsigned first, const uint8_t *opcodes, unsigned n);
 /* No completion is there now. */
 void rig_no_cqe(struct sim *s);
+/* Neither a packet nor a completion within `ns`. */
+void rig_quiet(struct sim *s, uint64_t ns);
 /* The next event must be there and be this one. */
 void rig_expect_event(struct sim *s, enum eqe_type type, uint32_t number);
 void rig_no_event(struct sim *s);
@@ -141,5 +150,19 @@ int rig_begin_test(void **state); /* gives the record of transitions the test's 
 	}                                                                                          \
 	static void name##_on(struct sim *s)
 #define TEST_RC(name) RIG_TEST(name, rig_make(SERVICE_RC))
+/* The same with parameters p, which begin as `defaults` and are then changed: TEST_RIG_WITH(name, p.psn = 5, p.mtu = 1). */
+#define RIG_TEST_WITH(name, defaults, create, ...)                                                 \
+	static struct sim *name##_made(void)                                                       \
+	{                                                                                          \
+		struct sim_params p = defaults;                                                    \
+                                                                                                   \
+		__VA_ARGS__;                                                                       \
+		return create(&p);                                                                 \
+	}                                                                                          \
+	RIG_TEST(name, name##_made())
+#define TEST_RIG_WITH(name, ...)                                                                   \
+	RIG_TEST_WITH(name, (struct sim_params)SIM_PARAMS_DEFAULT, rig_create, __VA_ARGS__)
+/* Settings for p.settings: the defaults, until the next call. */
+struct engine_settings *rig_settings(void);
 
 #endif

@@ -110,15 +110,8 @@ TEST_RC(atomic_write__is_in_no_other_message)
 }
 
 /* C9-86: it takes one of the resources that READs and atomics take. */
-TEST(atomic_write__takes_a_resource)
+TEST_RIG_WITH(atomic_write__takes_a_resource, p.no_credits = true, p.max_rd_atomic = 1, p.mtu = 1)
 {
-	struct sim_params p = SIM_PARAMS_DEFAULT;
-	struct sim *s;
-
-	p.no_credits = true;
-	p.max_rd_atomic = 1;
-	p.mtu = 1;
-	s = rig_create(&p);
 	rig_request(s, 0, WIRE_RC_READ_REQUEST, PSN, AT, 1 << 20, 0);
 	write_word(s, PSN + 4096, VALUE);
 	for (uint32_t i = 0; i < 4096; i++)
@@ -128,18 +121,11 @@ TEST(atomic_write__takes_a_resource)
 				       : WIRE_RC_READ_RESP_MIDDLE,
 			   PSN + i);
 	rig_expect_refusal(s, 0, PSN + 4096, AETH_NAK_INVALID_REQUEST, 1);
-	rig_end(s);
 }
 
 /* As of atomics (o9-66, o9-67): answered from what is remembered, not executed again. */
-TEST(atomic_write__duplicates)
+TEST_RIG_WITH(atomic_write__duplicates, p.no_credits = true, p.max_rd_atomic = 4)
 {
-	struct sim_params p = SIM_PARAMS_DEFAULT;
-	struct sim *s;
-
-	p.no_credits = true;
-	p.max_rd_atomic = 4;
-	s = rig_create(&p);
 	for (uint32_t i = 0; i < 5; i++) {
 		write_word(s, PSN + i, VALUE + i);
 		expect_answer(s, PSN + i, i + 1);
@@ -153,7 +139,6 @@ TEST(atomic_write__duplicates)
 	rig_silent(s, MS);
 	assert_true(*word(s) == 7);
 	assert_int_equal(rig_epsn(s, 0), PSN + 5);
-	rig_end(s);
 }
 
 /* ---- the requester ---- */
@@ -192,8 +177,7 @@ TEST_PEER(atomic_write__sends_eight_bytes)
 		assert_int_equal(p.h.dma_len, 8);
 		assert_int_equal(p.h.ackreq, 1);
 		assert_int_equal(sim_counter(s, 0, COUNTER_request_bytes), 8 * (i + 1));
-		rig_silent(s, 100 * US);
-		rig_no_cqe(s);
+		rig_quiet(s, 100 * US);
 		answer(s, PSN + i, i + 1);
 		rig_expect_cqe(s, USER_ATOMIC_WRITE, 0, at);
 	}
@@ -210,10 +194,8 @@ TEST(atomic_write__goes_again)
 		struct rig_packet p;
 
 		memcpy(data, s->node[0].memory, 8);
-		sim_post(s, 0, 0, &wr);
-		peer_expect(s, &wr, PSN, NULL);
-		sim_post(s, 0, 0, &next);
-		peer_expect(s, &next, PSN + 1, NULL);
+		peer_sends(s, PSN, &wr);
+		peer_sends(s, PSN + 1, &next);
 		memset(s->node[0].memory, 0xee, 8);
 		if (!by_timer)
 			peer_ack(s, PSN + 1, 2);
@@ -227,8 +209,7 @@ TEST(atomic_write__goes_again)
 		rig_expect(s, 0x04, PSN + 1);
 		answer(s, PSN, 1);
 		peer_ack(s, PSN + 1, 2);
-		rig_expect_cqe(s, USER_ATOMIC_WRITE, 0, 0);
-		rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
+		rig_expect_done(s, 0, USER_ATOMIC_WRITE, USER_SEND);
 		rig_end(s);
 	}
 }
@@ -274,22 +255,15 @@ TEST(atomic_write__bad_requests)
 }
 
 /* No more are outstanding than the peer has resources for. */
-TEST(atomic_write__waits_for_a_resource)
+TEST_PEER_WITH(atomic_write__waits_for_a_resource, p.max_rd_atomic = 1)
 {
-	struct sim_params p = peer_params();
 	struct sim_wr wr = peer_wr(USER_ATOMIC_WRITE, 8);
-	struct sim *s;
 
-	p.max_rd_atomic = 1;
-	s = peer_create(&p);
-	sim_post(s, 0, 0, &wr);
-	sim_post(s, 0, 0, &wr);
+	peer_posts(s, &wr, &wr);
 	peer_expect(s, &wr, PSN, NULL);
 	rig_silent(s, 100 * US);
 	answer(s, PSN, 1);
 	peer_expect(s, &wr, PSN + 1, NULL);
 	answer(s, PSN + 1, 2);
-	rig_expect_cqe(s, USER_ATOMIC_WRITE, 0, 0);
-	rig_expect_cqe(s, USER_ATOMIC_WRITE, 0, SIM_STRIDE);
-	rig_end(s);
+	rig_expect_done(s, 0, USER_ATOMIC_WRITE, USER_ATOMIC_WRITE);
 }

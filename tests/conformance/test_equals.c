@@ -64,8 +64,7 @@ RIG_TEST(probe__of_one_packet_without_a_map, high_peer())
 	rig_expect(s, WIRE_RC_WRITE_ONLY, HIGH_PSN);
 	rig_silent(s, 500 * US);
 	peer_ack(s, HIGH_PSN + 2, 3);
-	for (unsigned i = 0; i < 3; i++)
-		rig_expect_cqe(s, USER_RDMA_WRITE, 0, i * SIM_STRIDE);
+	rig_expect_same(s, 0, 3, USER_RDMA_WRITE);
 }
 
 /* Only the holes, in order, once; again when what was sent after that has come. What was done is
@@ -81,8 +80,7 @@ TEST_EQUAL(sack__only_the_holes_are_sent_again)
 	SACK(s, PSN + 2, PSN + 3, PSN + 6, PSN + 8);
 	for (unsigned i = 0; i < 4; i++)
 		rig_expect(s, WIRE_RC_WRITE_ONLY, PSN + (const uint32_t[]){2, 4, 5, 7}[i]);
-	for (unsigned i = 0; i < 2; i++)
-		rig_expect_cqe(s, USER_RDMA_WRITE, 0, i * SIM_STRIDE);
+	rig_expect_same(s, 0, 2, USER_RDMA_WRITE);
 	SACK(s, PSN + 2, PSN + 3, PSN + 6, PSN + 8);
 	rig_silent(s, 20 * US);
 	SACK(s, PSN + 5, PSN + 6, PSN + 7, PSN + 8); /* it may be on its way */
@@ -92,8 +90,7 @@ TEST_EQUAL(sack__only_the_holes_are_sent_again)
 	rig_expect(s, WIRE_RC_WRITE_ONLY, PSN + 5);
 	rig_silent(s, 10 * US);
 	peer_ack(s, PSN + 10, 11);
-	for (unsigned i = 2; i < 11; i++)
-		rig_expect_cqe(s, USER_RDMA_WRITE, 0, i * SIM_STRIDE);
+	rig_expect_same(s, 2, 11, USER_RDMA_WRITE);
 	rig_silent(s, 100 * MS);
 	assert_int_equal(sim_counter(s, 0, COUNTER_retransmitted_packets), 5);
 }
@@ -115,8 +112,7 @@ TEST_EQUAL(sack__another_hole_does_not_wait)
 	rig_expect(s, WIRE_RC_WRITE_ONLY, PSN + 2);
 	rig_silent(s, 20 * US);
 	peer_ack(s, PSN + 4, 5);
-	for (unsigned i = 0; i < 5; i++)
-		rig_expect_cqe(s, USER_RDMA_WRITE, 0, i * SIM_STRIDE);
+	rig_expect_same(s, 0, 5, USER_RDMA_WRITE);
 }
 
 /* Impossible ones change nothing: of another length, of what was never sent, of what is done. */
@@ -125,8 +121,7 @@ TEST_EQUAL(sack__impossible_ones_are_dropped)
 	const uint32_t next = PSN + 4, far = PSN + 200;
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 4 * MTU);
 
-	sim_post(s, 0, 0, &wr);
-	peer_expect(s, &wr, PSN, NULL);
+	peer_sends(s, PSN, &wr);
 	sack(s, PSN, NULL, 0, WIRE_SACK_BYTES - 1);
 	sack(s, PSN, NULL, 0, WIRE_SACK_BYTES + 1);
 	sack(s, PSN, NULL, 0, 0);
@@ -150,8 +145,7 @@ TEST_PEER(sack__of_a_stranger_is_an_unknown_opcode)
 {
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 4 * MTU);
 
-	sim_post(s, 0, 0, &wr);
-	peer_expect(s, &wr, PSN, NULL);
+	peer_sends(s, PSN, &wr);
 	SACK(s, PSN, PSN + 2);
 	rig_silent(s, 20 * US);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_rx_opcode), 1);
@@ -184,8 +178,7 @@ TEST_EQUAL(read__only_the_holes_are_asked_for)
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, BYTES);
 	struct rig_packet p;
 
-	sim_post(s, 0, 0, &rd);
-	peer_expect(s, &rd, PSN, NULL);
+	peer_sends(s, PSN, &rd);
 	peer_read_responses(s, PSN, BYTES, 0, 1, 1);
 	peer_read_responses(s, PSN, BYTES, 4, 5, 1);
 	p = rig_expect(s, WIRE_RC_READ_REQUEST, PSN + 2);
@@ -194,8 +187,7 @@ TEST_EQUAL(read__only_the_holes_are_asked_for)
 	peer_read_responses(s, PSN, BYTES, 7, 8, 1);
 	p = rig_expect(s, WIRE_RC_READ_REQUEST, PSN + 6);
 	assert_int_equal(p.h.dma_len, MTU);
-	rig_silent(s, 10 * US);
-	rig_no_cqe(s);
+	rig_quiet(s, 10 * US);
 	rig_read_response(s, 0, WIRE_RC_READ_RESP_ONLY, PSN + 6, 1,
 			  s->node[1].memory + PEER_FAR + 6 * MTU, MTU);
 	rig_read_response(s, 0, WIRE_RC_READ_RESP_FIRST, PSN + 2, 1,
@@ -212,20 +204,16 @@ TEST_EQUAL(read__an_acknowledgement_behind_it_is_not_lost)
 {
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, 2 * MTU), wr = peer_wr(USER_RDMA_WRITE, MTU);
 
-	sim_post(s, 0, 0, &rd);
-	sim_post(s, 0, 0, &wr);
-	sim_post(s, 0, 0, &wr);
+	peer_posts(s, &rd, &wr, &wr);
 	peer_expect(s, &rd, PSN, NULL);
 	rig_expect(s, WIRE_RC_WRITE_ONLY, PSN + 2);
 	rig_expect(s, WIRE_RC_WRITE_ONLY, PSN + 3);
 	peer_ack(s, PSN + 3, 3);
 	assert_int_equal(rig_expect(s, WIRE_RC_READ_REQUEST, PSN).h.dma_len, 2 * MTU);
-	rig_silent(s, 10 * US);
-	rig_no_cqe(s);
+	rig_quiet(s, 10 * US);
 	peer_read_responses(s, PSN, 2 * MTU, 0, 1, 1);
 	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
-	for (unsigned i = 1; i < 3; i++)
-		rig_expect_cqe(s, USER_RDMA_WRITE, 0, i * SIM_STRIDE);
+	rig_expect_same(s, 1, 3, USER_RDMA_WRITE);
 	rig_silent(s, 100 * MS);
 }
 

@@ -255,8 +255,7 @@ TEST_PEER(flush__goes_out)
 		assert_int_equal(p.h.rkey, s->node[1].key);
 		assert_memory_equal(p.payload - 20, feth, 4);
 		assert_memory_equal(p.payload - 4, &length, 4);
-		rig_silent(s, 100 * US);
-		rig_no_cqe(s);
+		rig_quiet(s, 100 * US);
 		answer(s, PSN + i, i + 1);
 		rig_expect_cqe(s, USER_FLUSH, 0, at);
 	}
@@ -273,8 +272,7 @@ TEST(flush__goes_again)
 
 		sim_post(s, 0, 0, &wr);
 		rig_expect(s, 0x1c, PSN);
-		sim_post(s, 0, 0, &next);
-		peer_expect(s, &next, PSN + 1, NULL);
+		peer_sends(s, PSN + 1, &next);
 		if (!by_timer)
 			peer_ack(s, PSN + 1, 2);
 		assert_true(rig_recv(s, &p, 200 * MS));
@@ -288,8 +286,7 @@ TEST(flush__goes_again)
 		rig_expect(s, 0x04, PSN + 1);
 		answer(s, PSN, 1);
 		peer_ack(s, PSN + 1, 2);
-		rig_expect_cqe(s, USER_FLUSH, 0, 0);
-		rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
+		rig_expect_done(s, 0, USER_FLUSH, USER_SEND);
 		rig_end(s);
 	}
 }
@@ -311,22 +308,15 @@ TEST(flush__bad_requests)
 }
 
 /* No more are outstanding than the peer has resources for. */
-TEST(flush__waits_for_a_resource)
+TEST_PEER_WITH(flush__waits_for_a_resource, p.max_rd_atomic = 1)
 {
-	struct sim_params p = peer_params();
 	struct sim_wr wr = request(64, WIRE_FLUSH_GLOBAL);
-	struct sim *s;
 
-	p.max_rd_atomic = 1;
-	s = peer_create(&p);
-	sim_post(s, 0, 0, &wr);
-	sim_post(s, 0, 0, &wr);
+	peer_posts(s, &wr, &wr);
 	rig_expect(s, 0x1c, PSN);
 	rig_silent(s, 100 * US);
 	answer(s, PSN, 1);
 	rig_expect(s, 0x1c, PSN + 1);
 	answer(s, PSN + 1, 2);
-	rig_expect_cqe(s, USER_FLUSH, 0, 0);
-	rig_expect_cqe(s, USER_FLUSH, 0, SIM_STRIDE);
-	rig_end(s);
+	rig_expect_done(s, 0, USER_FLUSH, USER_FLUSH);
 }

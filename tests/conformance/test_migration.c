@@ -155,8 +155,7 @@ RIG_TEST(apm_003__goes_on_along_the_alternate_path, armed())
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 3 * MTU), rd = peer_wr(USER_RDMA_READ, MTU);
 	struct rig_packet p;
 
-	sim_post(s, 0, 0, &wr);
-	sim_post(s, 0, 0, &rd);
+	peer_posts(s, &wr, &rd);
 	for (unsigned tries = 0; tries < 2; tries++) {
 		peer_expect(s, &wr, PSN, &p);
 		assert_way(s, &p, false, 0);
@@ -172,13 +171,11 @@ RIG_TEST(apm_003__goes_on_along_the_alternate_path, armed())
 	assert_way(s, &p, true, 1);
 	assert_state(s, CONTROL_MIG_MIGRATED);
 	peer_ack(s, PSN + 2, 1); /* the former path is none any more */
-	rig_silent(s, 20 * US);
-	rig_no_cqe(s);
+	rig_quiet(s, 20 * US);
 	rig_alternate(s, true);
 	peer_ack(s, PSN + 2, 1);
 	peer_read_responses(s, PSN + 3, MTU, 0, 0, 2);
-	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-	rig_expect_cqe(s, USER_RDMA_READ, 0, SIM_STRIDE);
+	rig_expect_done(s, 0, USER_RDMA_WRITE, USER_RDMA_READ);
 	peer_post(s, USER_RDMA_WRITE, MTU);
 	p = rig_expect(s, WIRE_RC_WRITE_ONLY, PSN + 4);
 	assert_way(s, &p, true, 1);
@@ -281,14 +278,10 @@ RIG_TEST(apm_004__follows_a_response, armed())
 }
 
 /* A long packet, whose ICRC others check, moves nothing if it is damaged. */
-TEST(apm_004__but_not_a_damaged_packet)
+TEST_PEER_WITH(apm_004__but_not_a_damaged_packet, p.mtu = 5)
 {
-	struct sim_params p = peer_params();
 	struct wire_headers h;
-	struct sim *s;
 
-	p.mtu = 5;
-	s = peer_create(&p);
 	sim_modify(s, 0, 0, QP_RTS, BOTH);
 	write_from_peer(s, PSN, 0);
 	rig_expect(s, WIRE_RC_ACK, PSN);
@@ -303,7 +296,6 @@ TEST(apm_004__but_not_a_damaged_packet)
 		assert_state(s, good ? CONTROL_MIG_MIGRATED : CONTROL_MIG_ARMED);
 	}
 	rig_expect(s, WIRE_RC_ACK, PSN + 1);
-	rig_end(s);
 }
 
 RIG_TEST(apm_005__another_path_is_refused, armed())

@@ -5,12 +5,6 @@
 
 enum { PSN = PEER_PSN, MTU = PEER_MTU };
 
-static void no_cqe_for(struct sim *s, uint64_t ns)
-{
-	rig_silent(s, ns);
-	rig_no_cqe(s);
-}
-
 /* ---- C9-60 ---- */
 
 TEST(c9_060__a_push_completes_with_its_last_acknowledgement)
@@ -22,16 +16,15 @@ TEST(c9_060__a_push_completes_with_its_last_acknowledgement)
 		struct sim *s = peer_make();
 		struct sim_wr wr = peer_wr(opcodes[i], 3 * MTU);
 
-		sim_post(s, 0, 0, &wr);
-		peer_expect(s, &wr, PSN, NULL);
-		no_cqe_for(s, MS);
+		peer_sends(s, PSN, &wr);
+		rig_quiet(s, MS);
 		peer_ack(s, PSN, 0);
-		no_cqe_for(s, 100 * US);
+		rig_quiet(s, 100 * US);
 		peer_ack(s, PSN + 1, 0);
-		no_cqe_for(s, 100 * US);
+		rig_quiet(s, 100 * US);
 		peer_ack(s, PSN + 2, 1);
 		rig_expect_cqe(s, opcodes[i], 0, 0);
-		no_cqe_for(s, 100 * US);
+		rig_quiet(s, 100 * US);
 		rig_end(s);
 	}
 }
@@ -41,11 +34,11 @@ TEST_PEER(c9_060__a_read_completes_with_its_last_response)
 	peer_post(s, USER_RDMA_READ, 4 * MTU);
 	rig_expect(s, WIRE_RC_READ_REQUEST, PSN);
 	for (unsigned i = 0; i < 4; i++) {
-		no_cqe_for(s, 100 * US);
+		rig_quiet(s, 100 * US);
 		peer_read_responses(s, PSN, 4 * MTU, i, i, 1);
 	}
 	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
-	no_cqe_for(s, 100 * US);
+	rig_quiet(s, 100 * US);
 }
 
 TEST_PEER(c9_060__an_atomic_completes_with_its_response)
@@ -56,9 +49,8 @@ TEST_PEER(c9_060__an_atomic_completes_with_its_response)
 	for (unsigned i = 0; i < 2; i++) {
 		struct sim_wr wr = peer_wr(i ? USER_ATOMIC_FA : USER_ATOMIC_CS, 8);
 
-		sim_post(s, 0, 0, &wr);
-		peer_expect(s, &wr, PSN + i, NULL);
-		no_cqe_for(s, 100 * US);
+		peer_sends(s, PSN + i, &wr);
+		rig_quiet(s, 100 * US);
 		peer_atomic_response(s, PSN + i, 0x8877665544332211 + i, i + 1);
 		rig_expect_cqe(s, wr.opcode, 0, i * SIM_STRIDE);
 		memcpy(&result, n->memory + PEER_INTO, 8);
@@ -79,13 +71,12 @@ TEST_PEER(c9_060__completions_come_in_order)
 	rig_expect(s, WIRE_RC_FETCH_ADD, PSN + 4);
 	peer_read_responses(s, PSN + 1, MTU + 1, 0, 0, 2);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0); /* implied by the first response */
-	no_cqe_for(s, 100 * US);
+	rig_quiet(s, 100 * US);
 	peer_read_responses(s, PSN + 1, MTU + 1, 1, 1, 2);
 	rig_expect_cqe(s, USER_RDMA_READ, 0, SIM_STRIDE);
-	no_cqe_for(s, 100 * US);
+	rig_quiet(s, 100 * US);
 	peer_atomic_response(s, PSN + 4, 1, 4); /* acknowledges the SEND too */
-	rig_expect_cqe(s, USER_SEND, 0, 2 * SIM_STRIDE);
-	rig_expect_cqe(s, USER_ATOMIC_FA, 0, 3 * SIM_STRIDE);
+	rig_expect_done(s, 2, USER_SEND, USER_ATOMIC_FA);
 }
 
 TEST_PEER(c9_060__unsignaled_requests_complete_silently)
@@ -98,16 +89,15 @@ TEST_PEER(c9_060__unsignaled_requests_complete_silently)
 		struct sim_wr wr = peer_wr(opcodes[i], 2 * MTU);
 
 		wr.unsignaled = true;
-		sim_post(s, 0, 0, &wr);
-		psn = peer_expect(s, &wr, psn, NULL);
+		psn = peer_sends(s, psn, &wr);
 	}
 	peer_post(s, USER_SEND, 5);
 	rig_expect(s, WIRE_RC_SEND_ONLY, psn);
 	peer_read_responses(s, PSN + 2, 2 * MTU, 0, 1, 2);
 	peer_atomic_response(s, PSN + 4, 1, 3);
-	no_cqe_for(s, 100 * US);
+	rig_quiet(s, 100 * US);
 	peer_ack(s, PSN + 6, 4);
-	no_cqe_for(s, 100 * US);
+	rig_quiet(s, 100 * US);
 	peer_ack(s, PSN + 7, 5);
 	rig_expect_cqe(s, USER_SEND, 0, 4 * SIM_STRIDE);
 	rig_no_cqe(s);
@@ -244,10 +234,8 @@ TEST(fence__waits_for_reads_and_atomics_only)
 		sim_post(s, 0, 0, &wr);
 		wr.fence = true;
 		sim_post(s, 0, 0, &wr); /* a WRITE in front is nothing to wait for */
-		peer_expect(s, &wr, PSN, NULL);
-		peer_expect(s, &wr, PSN + 1, NULL);
-		sim_post(s, 0, 0, &rd);
-		sim_post(s, 0, 0, &wr);
+		peer_expect_all(s, PSN, &wr, &wr);
+		peer_posts(s, &rd, &wr);
 		peer_expect(s, &rd, PSN + 2, NULL);
 		rig_silent(s, MS);
 		peer_ack(s, PSN + 1, 2); /* not what it waits for */
@@ -272,8 +260,7 @@ TEST_PEER(fence__waits_for_all_of_them)
 		rd.fence = i == 2; /* a READ may be fenced too */
 		sim_post(s, 0, 0, &rd);
 	}
-	peer_expect(s, &rd, PSN, NULL);
-	peer_expect(s, &rd, PSN + 2, NULL);
+	peer_expect_all(s, PSN, &rd, &rd);
 	rig_silent(s, 100 * US);
 	peer_read_responses(s, PSN, 2 * MTU, 0, 1, 1);
 	rig_silent(s, 100 * US);
@@ -282,8 +269,7 @@ TEST_PEER(fence__waits_for_all_of_them)
 	peer_read_responses(s, PSN + 2, 2 * MTU, 1, 1, 2);
 	peer_expect(s, &rd, PSN + 4, NULL);
 	peer_read_responses(s, PSN + 4, 2 * MTU, 0, 1, 3);
-	for (unsigned k = 0; k < 3; k++)
-		rig_expect_cqe(s, USER_RDMA_READ, 0, k * SIM_STRIDE);
+	rig_expect_same(s, 0, 3, USER_RDMA_READ);
 }
 
 static struct sim *make_one_read(void)
@@ -299,14 +285,10 @@ RIG_TEST(no_fence__overtakes_nothing_and_waits_for_nothing, make_one_read())
 {
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, MTU), wr = peer_wr(USER_RDMA_WRITE, MTU);
 
-	sim_post(s, 0, 0, &rd);
-	sim_post(s, 0, 0, &wr);
-	peer_expect(s, &rd, PSN, NULL);
-	peer_expect(s, &wr, PSN + 1, NULL);
+	peer_sends(s, PSN, &rd, &wr);
 	peer_read_responses(s, PSN, MTU, 0, 0, 1);
 	peer_ack(s, PSN + 1, 2);
-	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
-	rig_expect_cqe(s, USER_RDMA_WRITE, 0, SIM_STRIDE);
+	rig_expect_done(s, 0, USER_RDMA_READ, USER_RDMA_WRITE);
 }
 
 static void max_rd_atomic(uint8_t most)
@@ -349,25 +331,18 @@ TEST(max_rd_atomic__is_never_exceeded)
 	max_rd_atomic(READS_MAX);
 }
 
-TEST(max_rd_atomic__of_0_refuses_them)
+TEST_PEER_WITH(max_rd_atomic__of_0_refuses_them, p.max_rd_atomic = 0)
 {
-	struct sim_params p = peer_params();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 1);
-	struct sim *s;
 
-	p.max_rd_atomic = 0;
-	s = peer_create(&p);
 	sim_post(s, 0, 0, &wr);
 	peer_post(s, USER_RDMA_READ, 1);
-	sim_post(s, 0, 0, &wr);
-	peer_expect(s, &wr, PSN, NULL);
-	no_cqe_for(s, MS); /* in its turn */
+	peer_sends(s, PSN, &wr);
+	rig_quiet(s, MS); /* in its turn */
 	peer_ack(s, PSN, 1);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-	peer_expect_error(s, SYNDROME_LOCAL_QP_OP, SIM_STRIDE);
-	peer_expect_error(s, SYNDROME_WR_FLUSH, 2 * SIM_STRIDE);
-	no_cqe_for(s, MS);
-	rig_end(s);
+	peer_expect_failed(s, SYNDROME_LOCAL_QP_OP, 1, 3);
+	rig_quiet(s, MS);
 }
 
 /* A peer that has not answered yet holds one buffer for READs, however many may
@@ -377,14 +352,11 @@ TEST_PEER(max_rd_atomic__one_until_the_peer_has_answered)
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, MTU), fa = peer_wr(USER_ATOMIC_FA, 8);
 
 	sim_context(s, 0, 0)->rrc.proven = 0;
-	sim_post(s, 0, 0, &rd);
-	sim_post(s, 0, 0, &fa);
-	sim_post(s, 0, 0, &rd);
+	peer_posts(s, &rd, &fa, &rd);
 	peer_expect(s, &rd, PSN, NULL);
 	rig_silent(s, MS);
 	peer_read_responses(s, PSN, MTU, 0, 0, 1);
-	peer_expect(s, &fa, PSN + 1, NULL);
-	peer_expect(s, &rd, PSN + 2, NULL);
+	peer_expect_all(s, PSN + 1, &fa, &rd);
 	peer_atomic_response(s, PSN + 1, 1, 2);
 	peer_read_responses(s, PSN + 2, MTU, 0, 0, 3);
 	for (unsigned i = 0; i < 3; i++)
@@ -422,8 +394,7 @@ TEST(turns__of_queue_pairs_that_read)
 	for (unsigned i = 0; i < 12; i++)
 		peer_read_responses(s, PSN + i, 1, 0, 0, i + 1);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-	for (unsigned i = 0; i < 12; i++)
-		rig_expect_cqe(s, USER_RDMA_READ, 0, i * SIM_STRIDE);
+	rig_expect_same(s, 0, 12, USER_RDMA_READ);
 	rig_end(s);
 }
 
@@ -443,7 +414,7 @@ TEST(c9_134__one_ack_for_many_requests)
 		for (; done < (upto + 1) / 2; done++)
 			rig_expect_cqe(s, done & 1 ? USER_SEND : USER_RDMA_WRITE, 0,
 				       done * SIM_STRIDE);
-		no_cqe_for(s, 100 * US);
+		rig_quiet(s, 100 * US);
 		assert_int_equal(sim_context(s, 0, 0)->rrc.unacked_psn, PSN + upto + 1);
 		peer_ack(s, PSN + 9, 5);
 		for (; done < 5; done++)
@@ -462,31 +433,25 @@ static void implied(uint8_t opcode, uint32_t responses)
 	struct sim_wr snd = peer_wr(USER_SEND, MTU + 10);
 	uint32_t behind = PSN + 1 + responses;
 
-	sim_post(s, 0, 0, &wr);
-	sim_post(s, 0, 0, &rd);
-	sim_post(s, 0, 0, &snd);
-	sim_post(s, 0, 0, &wr);
+	peer_posts(s, &wr, &rd, &snd, &wr);
 	for (unsigned again = 0; again < 2; again++) {
 		if (!again)
 			peer_expect(s, &wr, PSN, NULL);
-		peer_expect(s, &rd, PSN + 1, NULL);
-		peer_expect(s, &snd, behind, NULL);
-		peer_expect(s, &wr, behind + 2, NULL);
+		peer_expect_all(s, PSN + 1, &rd, &snd, &wr);
 		if (!again)
 			peer_ack(s, behind + 1, 3);
 	}
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-	no_cqe_for(s, MS);
+	rig_quiet(s, MS);
 	assert_int_equal(sim_context(s, 0, 0)->rrc.unacked_psn, PSN + 1);
 	if (opcode == USER_RDMA_READ)
 		peer_read_responses(s, PSN + 1, responses * MTU, 0, responses - 1, 4);
 	else
 		peer_atomic_response(s, PSN + 1, 9, 4);
 	rig_expect_cqe(s, opcode, 0, SIM_STRIDE);
-	no_cqe_for(s, 100 * US);
+	rig_quiet(s, 100 * US);
 	peer_ack(s, behind + 2, 4);
-	rig_expect_cqe(s, USER_SEND, 0, 2 * SIM_STRIDE);
-	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 3 * SIM_STRIDE);
+	rig_expect_done(s, 2, USER_SEND, USER_RDMA_WRITE);
 	rig_end(s);
 }
 
@@ -504,27 +469,20 @@ TEST_PEER(c9_134__the_oldest_read_counts)
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, 2 * MTU), wr = peer_wr(USER_RDMA_WRITE, 1);
 
 	for (unsigned i = 0; i < 3; i++) {
-		sim_post(s, 0, 0, &wr);
-		sim_post(s, 0, 0, &rd);
+		peer_posts(s, &wr, &rd);
 	}
 	for (unsigned i = 0; i < 3; i++) {
-		peer_expect(s, &wr, PSN + 3 * i, NULL);
-		peer_expect(s, &rd, PSN + 3 * i + 1, NULL);
+		peer_expect_all(s, PSN + 3 * i, &wr, &rd);
 	}
 	peer_read_responses(s, PSN + 1, 2 * MTU, 0, 1, 2);
-	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-	rig_expect_cqe(s, USER_RDMA_READ, 0, SIM_STRIDE);
+	rig_expect_done(s, 0, USER_RDMA_WRITE, USER_RDMA_READ);
 	peer_ack(s, PSN + 6, 5); /* of the third WRITE: the second READ has no answer */
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 2 * SIM_STRIDE);
-	peer_expect(s, &rd, PSN + 4, NULL);
-	peer_expect(s, &wr, PSN + 6, NULL);
-	peer_expect(s, &rd, PSN + 7, NULL);
-	no_cqe_for(s, MS);
+	peer_expect_all(s, PSN + 4, &rd, &wr, &rd);
+	rig_quiet(s, MS);
 	peer_read_responses(s, PSN + 4, 2 * MTU, 0, 1, 6);
 	peer_read_responses(s, PSN + 7, 2 * MTU, 0, 1, 6);
-	rig_expect_cqe(s, USER_RDMA_READ, 0, 3 * SIM_STRIDE);
-	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 4 * SIM_STRIDE);
-	rig_expect_cqe(s, USER_RDMA_READ, 0, 5 * SIM_STRIDE);
+	rig_expect_done(s, 3, USER_RDMA_READ, USER_RDMA_WRITE, USER_RDMA_READ);
 }
 
 /* ---- ghosts and duplicates ---- */
@@ -543,7 +501,7 @@ static void ineffective(struct sim *s, uint32_t psn)
 	rig_read_response(s, 0, 0x0e, psn, 7, NULL, MTU);
 	rig_read_response(s, 0, 0x0f, psn, 7, NULL, MTU);
 	peer_atomic_response(s, psn, 1, 7);
-	no_cqe_for(s, 2 * MS);
+	rig_quiet(s, 2 * MS);
 	assert_int_equal(qp_state(q), QP_RTS);
 	assert_int_equal(q->rrc.retry_left, 7);
 	assert_int_equal(q->rrc.rnr_waiting, 0);
@@ -571,7 +529,7 @@ TEST_PEER(c9_136__with_nothing_outstanding_too)
 	ineffective(s, PSN + 1);
 	peer_post(s, USER_RDMA_WRITE, MTU);
 	rig_expect(s, WIRE_RC_WRITE_ONLY, PSN);
-	no_cqe_for(s, MS);
+	rig_quiet(s, MS);
 	peer_ack(s, PSN, 1);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
 	ineffective(s, PSN + 1);
@@ -586,19 +544,18 @@ TEST_PEER(c9_138__duplicate_acknowledgements_do_no_harm)
 	for (unsigned i = 0; i < 3; i++)
 		peer_expect(s, &wr, PSN + 2 * i, NULL);
 	peer_ack(s, PSN + 3, 2);
-	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-	rig_expect_cqe(s, USER_RDMA_WRITE, 0, SIM_STRIDE);
+	rig_expect_done(s, 0, USER_RDMA_WRITE, USER_RDMA_WRITE);
 	for (unsigned i = 0; i < 5; i++) {
 		peer_ack(s, PSN + 3, 2);
 		peer_ack(s, PSN + i % 4, 1);
 	}
-	no_cqe_for(s, 2 * MS);
+	rig_quiet(s, 2 * MS);
 	assert_int_equal(sim_counter(s, 0, COUNTER_retransmitted_packets), 0);
 	peer_ack(s, PSN + 5, 3);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 2 * SIM_STRIDE);
 	for (unsigned i = 0; i < 6; i++)
 		peer_ack(s, PSN + i, 3);
-	no_cqe_for(s, 2 * MS);
+	rig_quiet(s, 2 * MS);
 }
 
 TEST_PEER(c9_145__duplicates_of_every_kind_are_dropped)
@@ -646,7 +603,7 @@ TEST_PEER(c9_133__invalid_response_packets_are_dropped)
 	ip[15] ^= 0x40;
 	rig_send(s, h, NULL, 0);
 	ip[15] ^= 0x40;
-	no_cqe_for(s, MS);
+	rig_quiet(s, MS);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_rx_icrc), 1);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_rx_pkey), 1);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_rx_qpn), 1);
@@ -657,44 +614,33 @@ TEST_PEER(c9_133__invalid_response_packets_are_dropped)
 }
 
 /* Long responses have their ICRC checked late, right before the copy. */
-TEST(c9_133__a_damaged_read_response_writes_nothing)
+TEST_PEER_WITH(c9_133__a_damaged_read_response_writes_nothing, p.mtu = 3)
 {
-	struct sim_params p = peer_params();
 	uint8_t before[2048];
-	struct sim *s;
 
-	p.mtu = 3;
-	s = peer_create(&p);
 	memcpy(before, s->node[0].memory + PEER_INTO, sizeof(before));
 	peer_post(s, USER_RDMA_READ, 1024);
 	rig_expect(s, WIRE_RC_READ_REQUEST, PSN);
 	rig_bad_icrc(s);
 	peer_read_responses(s, PSN, 1024, 0, 0, 1);
-	no_cqe_for(s, MS);
+	rig_quiet(s, MS);
 	assert_memory_equal(before, s->node[0].memory + PEER_INTO, sizeof(before));
 	peer_read_responses(s, PSN, 1024, 0, 0, 1);
 	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
 	assert_memory_equal(s->node[1].memory + PEER_FAR, s->node[0].memory + PEER_INTO, 1024);
-	rig_end(s);
 }
 
 /* Responses to a queue pair whose service knows none. */
-TEST(c9_133__other_services_take_no_responses)
+TEST_PEER_WITH(c9_133__other_services_take_no_responses, p.service = SERVICE_UC)
 {
-	struct sim_params p = peer_params();
-	struct sim *s;
-
-	p.service = SERVICE_UC;
-	s = peer_create(&p);
 	peer_post(s, USER_RDMA_WRITE, 10);
 	rig_expect(s, WIRE_UC_WRITE_ONLY, PSN);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
 	peer_ack(s, PSN, 1);
 	peer_nak(s, PSN, AETH_NAK_REMOTE_ACCESS, 1);
-	no_cqe_for(s, MS);
+	rig_quiet(s, MS);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_rx_service), 2);
 	assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_RTS);
-	rig_end(s);
 }
 
 TEST_PEER(c9_133__a_queue_pair_in_error_takes_no_responses)
@@ -705,6 +651,6 @@ TEST_PEER(c9_133__a_queue_pair_in_error_takes_no_responses)
 	peer_expect_error(s, SYNDROME_REMOTE_ACCESS, 0);
 	peer_ack(s, PSN, 1);
 	peer_nak(s, PSN, AETH_NAK_SEQUENCE, 1);
-	no_cqe_for(s, MS);
+	rig_quiet(s, MS);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_qp_state), 2);
 }

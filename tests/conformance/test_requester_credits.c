@@ -35,8 +35,7 @@ static void expect_first_only(struct sim *s, const struct sim_wr *wr, uint32_t p
 	assert_memory_equal(p.payload, s->node[0].memory + wr->sge[0].offset, MTU);
 	assert_int_equal(p.bytes, MTU);
 	assert_int_equal(p.h.ackreq, 1);
-	rig_silent(s, MS);
-	rig_no_cqe(s);
+	rig_quiet(s, MS);
 }
 
 /* ---- C9-153, C9-156 ---- */
@@ -69,23 +68,19 @@ RIG_TEST(c9_153__credits_are_obeyed, make(3))
 	expect_first_only(s, &wr, psn); /* the fourth is limited */
 	ack(s, PSN + 5, 2, 3);		/* LSN 5 */
 	ack(s, PSN + 3, 0, 2);		/* which it has overtaken: counts for nothing */
-	for (unsigned i = 0; i < 3; i++)
-		rig_expect_cqe(s, USER_SEND, 0, i * SIM_STRIDE);
+	rig_expect_same(s, 0, 3, USER_SEND);
 	peer_expect_from(s, &wr, psn, 1, NULL);
 	psn = peer_expect(s, &wr, psn + 2, NULL);
 	expect_first_only(s, &wr, psn);
 	ack(s, psn, 31, 5); /* and without limit from now on */
 	peer_expect_from(s, &wr, psn, 1, NULL);
 	ack(s, psn + 1, 31, 6);
-	for (unsigned i = 3; i < 6; i++)
-		rig_expect_cqe(s, USER_SEND, 0, i * SIM_STRIDE);
+	rig_expect_same(s, 3, 6, USER_SEND);
 }
 
 /* As announced in the peer's REQ or REP, before any acknowledgement. */
-TEST(c9_153__none_announced_when_connected_send_at_will)
+TEST_PEER_SILENT(c9_153__none_announced_when_connected_send_at_will)
 {
-	struct sim_params p = peer_params();
-	struct sim *s = peer_create_without_credits(&p);
 	uint32_t psn = PSN;
 
 	ceu_peer_gives_no_credits(s->node[0].ceu, s->node[0].qp[0].qpn);
@@ -106,17 +101,13 @@ TEST(c9_153__none_announced_when_connected_send_at_will)
 		rig_expect(s, WIRE_RC_SEND_FIRST + i, psn + i);
 	ack(s, psn + 2, 31, 5);
 	rig_expect_cqe(s, USER_SEND, 0, 4 * SIM_STRIDE);
-	rig_end(s);
 }
 
-TEST(c9_156__no_initial_credits_is_limited)
+TEST_PEER_SILENT(c9_156__no_initial_credits_is_limited)
 {
-	struct sim_params p = peer_params();
 	struct sim_wr wr = peer_wr(USER_SEND, 3 * MTU);
-	struct sim *s = peer_create_without_credits(&p);
 
-	sim_post(s, 0, 0, &wr);
-	sim_post(s, 0, 0, &wr);
+	peer_posts(s, &wr, &wr);
 	expect_first_only(s, &wr, PSN);
 	ack(s, PSN - 1, 1, 0); /* the initial credits come after all */
 	peer_expect_from(s, &wr, PSN, 1, NULL);
@@ -126,15 +117,12 @@ TEST(c9_156__no_initial_credits_is_limited)
 	peer_expect_from(s, &wr, PSN + 3, 1, NULL);
 	ack(s, PSN + 5, 0, 2);
 	rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
-	rig_end(s);
 }
 
 /* The peer may be in RTS first: initial credits that come to a queue pair in RTR count. */
-TEST(c9_156__initial_credits_while_in_rtr)
+TEST_PEER_SILENT(c9_156__initial_credits_while_in_rtr)
 {
-	struct sim_params p = peer_params();
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
-	struct sim *s = peer_create_without_credits(&p);
 
 	sim_modify(s, 0, 0, QP_RST, 0);
 	sim_modify(s, 0, 0, QP_INIT, 0);
@@ -145,15 +133,12 @@ TEST(c9_156__initial_credits_while_in_rtr)
 	s->node[0].qp[0].posted = 0;
 	for (unsigned i = 0; i < 3; i++)
 		sim_post(s, 0, 0, &wr);
-	peer_expect(s, &wr, PSN, NULL);
-	peer_expect(s, &wr, PSN + 2, NULL);
+	peer_expect_all(s, PSN, &wr, &wr);
 	expect_first_only(s, &wr, PSN + 4);
 	ack(s, PSN + 4, 31, 2);
 	peer_expect_from(s, &wr, PSN + 4, 1, NULL);
 	ack(s, PSN + 5, 31, 3);
-	for (unsigned i = 0; i < 3; i++)
-		rig_expect_cqe(s, USER_SEND, 0, i * SIM_STRIDE);
-	rig_end(s);
+	rig_expect_same(s, 0, 3, USER_SEND);
 }
 
 /* ---- C9-159 ---- */
@@ -165,8 +150,7 @@ static void without(uint8_t code)
 		struct sim_wr wr = peer_wr(consuming[i], 1), more = peer_wr(USER_SEND, 1);
 		struct rig_packet last;
 
-		sim_post(s, 0, 0, &wr);
-		sim_post(s, 0, 0, &more);
+		peer_posts(s, &wr, &more);
 		peer_expect(s, &wr, PSN, &last); /* limited: it goes, alone */
 		assert_int_equal(last.h.ackreq, 1);
 		rig_silent(s, MS);
@@ -226,8 +210,7 @@ TEST(c9_160__nothing_passes_a_limited_request)
 			struct sim_wr wr = peer_wr(behind[i], 1);
 			uint32_t psn;
 
-			sim_post(s, 0, 0, &snd);
-			sim_post(s, 0, 0, &wr);
+			peer_posts(s, &snd, &wr);
 			rig_expect(s, packets == 1 ? WIRE_RC_SEND_ONLY : WIRE_RC_SEND_FIRST, PSN);
 			rig_silent(s, MS);
 			ack(s, PSN - 1, 1, 0);
@@ -271,9 +254,7 @@ TEST(c9_161__lsn_is_msn_plus_credits)
 			psn = peer_expect(s, &wr, psn, NULL);
 		expect_first_only(s, &wr, psn);
 		peer_nak(s, PSN, AETH_NAK_REMOTE_OPERATION, 0);
-		peer_expect_error(s, SYNDROME_REMOTE_OP, 0);
-		for (unsigned i = 1; i < 5; i++)
-			peer_expect_error(s, SYNDROME_WR_FLUSH, i * SIM_STRIDE);
+		peer_expect_failed(s, SYNDROME_REMOTE_OP, 0, 5);
 		rig_end(s);
 	}
 }
@@ -294,16 +275,10 @@ TEST(c9_161__what_consumes_no_receive_adds_one)
 		sim_post(s, 0, 0, &wr);	 /* 5: LSN 5 */
 		sim_post(s, 0, 0, &snd); /* 6: limited */
 		sim_post(s, 0, 0, &wr);
-		peer_expect(s, &snd, PSN, NULL);
-		peer_expect(s, &wr, PSN + 2, NULL);
-		peer_expect(s, &wr, PSN + 3, NULL);
-		peer_expect(s, &snd, PSN + 4, NULL);
-		peer_expect(s, &wr, PSN + 6, NULL);
+		peer_expect_all(s, PSN, &snd, &wr, &wr, &snd, &wr);
 		expect_first_only(s, &snd, PSN + 7);
 		peer_nak(s, PSN, AETH_NAK_REMOTE_OPERATION, 0);
-		peer_expect_error(s, SYNDROME_REMOTE_OP, 0);
-		for (unsigned k = 1; k < 7; k++)
-			peer_expect_error(s, SYNDROME_WR_FLUSH, k * SIM_STRIDE);
+		peer_expect_failed(s, SYNDROME_REMOTE_OP, 0, 7);
 		rig_end(s);
 	}
 }
@@ -351,8 +326,7 @@ TEST(c9_161__ssn_msn_and_lsn_wrap)
 		peer_expect_from(s, &wr, psn, 1, NULL);
 		peer_expect(s, &wr, psn + 2, NULL);
 		ack(s, psn + 3, 0, psn_add(ssn, 4));
-		for (unsigned i = 0; i < 5; i++)
-			rig_expect_cqe(s, USER_SEND, 0, i * SIM_STRIDE);
+		rig_expect_same(s, 0, 5, USER_SEND);
 		rig_end(s);
 	}
 }
@@ -368,8 +342,7 @@ TEST(c9_161__an_msn_that_cannot_be_gives_no_credits)
 		struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
 		struct sim *s = make(0);
 
-		sim_post(s, 0, 0, &wr);
-		sim_post(s, 0, 0, &wr);
+		peer_posts(s, &wr, &wr);
 		expect_first_only(s, &wr, PSN);
 		ack(s, PSN - 1, 4, msn[i]); /* not even the first one is sent as a whole */
 		rig_silent(s, MS);
@@ -440,8 +413,7 @@ TEST(c9_162__a_limited_write_with_immediate_goes_whole)
 		struct sim_wr next = peer_wr(USER_RDMA_WRITE, 1);
 		struct rig_packet last;
 
-		sim_post(s, 0, 0, &wr);
-		sim_post(s, 0, 0, &next);
+		peer_posts(s, &wr, &next);
 		peer_expect(s, &wr, PSN, &last);
 		assert_int_equal(last.h.ackreq, 1);
 		rig_silent(s, MS);
@@ -464,9 +436,7 @@ RIG_TEST(c9_162__acknowledgements_of_what_is_before_it, make(0))
 {
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 2 * MTU), snd = peer_wr(USER_SEND, 2 * MTU);
 
-	sim_post(s, 0, 0, &wr);
-	sim_post(s, 0, 0, &snd);
-	sim_post(s, 0, 0, &wr);
+	peer_posts(s, &wr, &snd, &wr);
 	peer_expect(s, &wr, PSN, NULL);
 	expect_first_only(s, &snd, PSN + 2);
 	ack(s, PSN, 0, 0);
@@ -478,8 +448,7 @@ RIG_TEST(c9_162__acknowledgements_of_what_is_before_it, make(0))
 	peer_expect_from(s, &snd, PSN + 2, 1, NULL);
 	peer_expect(s, &wr, PSN + 4, NULL);
 	ack(s, PSN + 5, 0, 3);
-	rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
-	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 2 * SIM_STRIDE);
+	rig_expect_done(s, 1, USER_SEND, USER_RDMA_WRITE);
 }
 
 /* Credits of a message that is under way do not matter any more. */
@@ -505,8 +474,7 @@ RIG_TEST(c9_144__credits_of_duplicate_acknowledgements, make(0))
 {
 	struct sim_wr one = peer_wr(USER_SEND, 1), wr = peer_wr(USER_SEND, 2 * MTU);
 
-	sim_post(s, 0, 0, &one);
-	peer_expect(s, &one, PSN, NULL);
+	peer_sends(s, PSN, &one);
 	ack(s, PSN, 0, 1);
 	rig_expect_cqe(s, USER_SEND, 0, 0);
 	for (unsigned i = 0; i < 3; i++)
@@ -514,12 +482,10 @@ RIG_TEST(c9_144__credits_of_duplicate_acknowledgements, make(0))
 	expect_first_only(s, &wr, PSN + 1);
 	ack(s, PSN, 3, 1); /* the same PSN and MSN, and three credits */
 	peer_expect_from(s, &wr, PSN + 1, 1, NULL);
-	peer_expect(s, &wr, PSN + 3, NULL);
-	peer_expect(s, &wr, PSN + 5, NULL);
+	peer_expect_all(s, PSN + 3, &wr, &wr);
 	rig_no_cqe(s);
 	ack(s, PSN + 6, 0, 4);
-	for (unsigned i = 1; i < 4; i++)
-		rig_expect_cqe(s, USER_SEND, 0, i * SIM_STRIDE);
+	rig_expect_same(s, 1, 4, USER_SEND);
 }
 
 /* Nothing but credits is taken of an unsolicited acknowledgement, at any time.
@@ -533,14 +499,11 @@ RIG_TEST(c9_164__always_ready_for_unsolicited_acknowledgements, make(1))
 	for (unsigned i = 0; i < 5; i++) {
 		for (unsigned k = 0; k < 3; k++)
 			ack(s, psn - 1, 1, i);
-		rig_silent(s, 100 * US);
-		rig_no_cqe(s);
+		rig_quiet(s, 100 * US);
 		assert_int_equal(q->rrc.unacked_psn, psn);
-		sim_post(s, 0, 0, &wr);
-		peer_expect(s, &wr, psn, NULL);
+		peer_sends(s, psn, &wr);
 		ack(s, psn - 1, 1, i);
-		rig_silent(s, 100 * US);
-		rig_no_cqe(s);
+		rig_quiet(s, 100 * US);
 		psn += 2;
 		ack(s, psn - 1, 1, i + 1);
 		rig_expect_cqe(s, USER_SEND, 0, i * SIM_STRIDE);
@@ -573,8 +536,7 @@ static void aeth_of(uint8_t opcode, uint8_t request)
 	struct wire_headers h = rig_headers(s, 0, opcode, PSN, 0, 0);
 	uint32_t next;
 
-	sim_post(s, 0, 0, &rd);
-	sim_post(s, 0, 0, &wr);
+	peer_posts(s, &rd, &wr);
 	next = peer_expect(s, &rd, PSN, NULL);
 	expect_first_only(s, &wr, next);
 	h.syndrome = 2;
@@ -625,16 +587,11 @@ RIG_TEST(c9_161__naks_carry_no_credits, make(0))
 
 /* A limited SEND whose packet is lost is sent again by the timer, and counted as
  * usual. */
-TEST(c9_164__a_limited_send_is_repeated_without_credit)
+TEST_PEER_SILENT(c9_164__a_limited_send_is_repeated_without_credit, p.timeout = 8, p.retry_cnt = 3)
 {
-	struct sim_params p = peer_params();
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
 	struct rig_packet got;
-	struct sim *s;
 
-	p.timeout = 8;
-	p.retry_cnt = 3;
-	s = peer_create_without_credits(&p);
 	ack(s, PSN - 1, 0, 0);
 	sim_post(s, 0, 0, &wr);
 	for (unsigned i = 0; i < 4; i++) {
@@ -645,7 +602,6 @@ TEST(c9_164__a_limited_send_is_repeated_without_credit)
 	}
 	peer_expect_error(s, SYNDROME_RETRY_EXC, 0);
 	assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts), 4);
-	rig_end(s);
 }
 
 /* A request sent with credit is sent again even if there is none left. */
@@ -660,9 +616,7 @@ RIG_TEST(c9_164__retransmission_needs_no_credit, make(3))
 	ack(s, PSN + 1, 0, 1);
 	rig_expect_cqe(s, USER_SEND, 0, 0);
 	peer_nak(s, PSN + 2, AETH_NAK_SEQUENCE, 1);
-	peer_expect(s, &wr, PSN + 2, NULL);
-	peer_expect(s, &wr, PSN + 4, NULL);
+	peer_expect_all(s, PSN + 2, &wr, &wr);
 	ack(s, PSN + 5, 0, 3);
-	rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
-	rig_expect_cqe(s, USER_SEND, 0, 2 * SIM_STRIDE);
+	rig_expect_done(s, 1, USER_SEND, USER_SEND);
 }

@@ -17,10 +17,7 @@ TEST_PEER(sqd__drains_says_so_and_continues)
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 3 * MTU), rd = peer_wr(USER_RDMA_READ, MTU);
 	uint32_t qpn = s->node[0].qp[0].qpn;
 
-	sim_post(s, 0, 0, &wr);
-	sim_post(s, 0, 0, &rd);
-	peer_expect(s, &wr, PSN, NULL);
-	peer_expect(s, &rd, PSN + 3, NULL);
+	peer_sends(s, PSN, &wr, &rd);
 	assert_int_equal(modify(s, CEU_RTS2SQD, QP_ATTR_EN_SQD_ASYNC_NOTIFY), CEU_OK);
 	sim_post(s, 0, 0, &wr);
 	rig_silent(s, MS);
@@ -63,8 +60,7 @@ TEST_PEER(sqd__sends_again_while_it_drains)
 {
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
 
-	sim_post(s, 0, 0, &wr);
-	peer_expect(s, &wr, PSN, NULL);
+	peer_sends(s, PSN, &wr);
 	assert_int_equal(modify(s, CEU_RTS2SQD, QP_ATTR_EN_SQD_ASYNC_NOTIFY), CEU_OK);
 	peer_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
 	peer_expect(s, &wr, PSN, NULL);
@@ -79,13 +75,11 @@ TEST_PEER(sqd__error_while_it_drains)
 {
 	struct sim_wr wr = peer_wr(USER_SEND, 8);
 
-	sim_post(s, 0, 0, &wr);
-	peer_expect(s, &wr, PSN, NULL);
+	peer_sends(s, PSN, &wr);
 	assert_int_equal(modify(s, CEU_RTS2SQD, QP_ATTR_EN_SQD_ASYNC_NOTIFY), CEU_OK);
 	sim_post(s, 0, 0, &wr);
 	sim_run(s, 100 * US);
 	peer_nak(s, PSN, AETH_NAK_REMOTE_OPERATION, 0);
-	peer_expect_error(s, SYNDROME_REMOTE_OP, 0);
-	peer_expect_error(s, SYNDROME_WR_FLUSH, SIM_STRIDE);
+	peer_expect_failed(s, SYNDROME_REMOTE_OP, 0, 2);
 	rig_no_event(s);
 }

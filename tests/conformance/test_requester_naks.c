@@ -83,8 +83,7 @@ static void fatal(uint8_t code, uint8_t syndrome)
 		peer_expect_error(s, SYNDROME_WR_FLUSH, (REQUESTS + 1) * SIM_STRIDE);
 		s->step_ns = 20 * US;
 		/* neither a retransmission, nor the new one, nor a timer */
-		rig_silent(s, 300 * MS);
-		rig_no_cqe(s);
+		rig_quiet(s, 300 * MS);
 		rig_end(s);
 	}
 }
@@ -134,14 +133,12 @@ TEST(c9_128__rnr_of_reads_and_atomics)
 		struct sim_wr rd = peer_wr(opcodes[i], 2 * MTU), wr = peer_wr(USER_SEND, 1);
 		uint32_t next;
 
-		sim_post(s, 0, 0, &rd);
-		sim_post(s, 0, 0, &wr);
+		peer_posts(s, &rd, &wr);
 		next = peer_expect(s, &rd, PSN, NULL);
 		peer_expect(s, &wr, next, NULL);
 		peer_rnr(s, PSN, 14, 0);
 		rig_silent(s, MS);
-		peer_expect(s, &rd, PSN, NULL);
-		peer_expect(s, &wr, next, NULL);
+		peer_expect_all(s, PSN, &rd, &wr);
 		if (i)
 			peer_atomic_response(s, PSN, 3, 1);
 		else
@@ -162,16 +159,10 @@ TEST(c9_134__a_nak_behind_a_read)
 		struct sim *s = peer_make();
 		struct sim_wr rd = peer_wr(USER_RDMA_READ, 2 * MTU), wr = peer_wr(USER_SEND, 1);
 
-		sim_post(s, 0, 0, &wr);
-		sim_post(s, 0, 0, &rd);
-		sim_post(s, 0, 0, &wr);
-		peer_expect(s, &wr, PSN, NULL);
-		peer_expect(s, &rd, PSN + 1, NULL);
-		peer_expect(s, &wr, PSN + 3, NULL);
+		peer_sends(s, PSN, &wr, &rd, &wr);
 		rig_ack(s, 0, PSN + 3, syndromes[i], 2);
 		rig_expect_cqe(s, USER_SEND, 0, 0);
-		peer_expect(s, &rd, PSN + 1, NULL);
-		peer_expect(s, &wr, PSN + 3, NULL);
+		peer_expect_all(s, PSN + 1, &rd, &wr);
 		rig_no_cqe(s);
 		assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_RTS);
 		peer_read_responses(s, PSN + 1, 2 * MTU, 0, 1, 2);
@@ -190,8 +181,7 @@ static void dropped(struct sim *s, const struct sim_wr wr[REQUESTS], uint8_t syn
 
 	for (unsigned at = 0; at < REQUESTS * PACKETS; at++)
 		rig_ack(s, 0, PSN + at, syndrome, 1);
-	rig_silent(s, 700 * US);
-	rig_no_cqe(s);
+	rig_quiet(s, 700 * US);
 	assert_int_equal(qp_state(q), QP_RTS);
 	assert_int_equal(q->rrc.unacked_psn, PSN);
 	assert_int_equal(q->rrc.retry_left, 7);
@@ -261,8 +251,7 @@ TEST(c9_132__the_rnr_counter_ends_it)
 		}
 		peer_rnr(s, PSN + 3, 1, 1);
 		rig_expect_cqe(s, wr[0].opcode, 0, 0);
-		peer_expect_error(s, SYNDROME_RNR_RETRY_EXC, SIM_STRIDE);
-		peer_expect_error(s, SYNDROME_WR_FLUSH, 2 * SIM_STRIDE);
+		peer_expect_failed(s, SYNDROME_RNR_RETRY_EXC, 1, 3);
 		assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
 		assert_int_equal(sim_counter(s, 0, COUNTER_rnr_retry_exceeded), 1);
 		rig_silent(s, 10 * MS);
@@ -362,8 +351,7 @@ TEST(c9_137__sequence_errors_count_down)
 		}
 		peer_nak(s, PSN + 2, AETH_NAK_SEQUENCE, 1);
 		rig_expect_cqe(s, wr[0].opcode, 0, 0);
-		peer_expect_error(s, SYNDROME_RETRY_EXC, SIM_STRIDE);
-		peer_expect_error(s, SYNDROME_WR_FLUSH, 2 * SIM_STRIDE);
+		peer_expect_failed(s, SYNDROME_RETRY_EXC, 1, 3);
 		assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
 		assert_int_equal(sim_counter(s, 0, COUNTER_retry_exceeded), 1);
 		s->step_ns = 20 * US;
@@ -406,33 +394,22 @@ TEST(c9_137__naks_and_timeouts_share_the_counter)
 	expect_again(s, wr, 0);
 	rig_silent(s, MS);
 	peer_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
-	peer_expect_error(s, SYNDROME_RETRY_EXC, 0);
-	peer_expect_error(s, SYNDROME_WR_FLUSH, SIM_STRIDE);
-	peer_expect_error(s, SYNDROME_WR_FLUSH, 2 * SIM_STRIDE);
+	peer_expect_failed(s, SYNDROME_RETRY_EXC, 0, 3);
 	rig_end(s);
 }
 
 /* Implied NAKs are retries as well. */
-TEST(c9_137__implied_naks_count_down)
+TEST_PEER_WITH(c9_137__implied_naks_count_down, p.retry_cnt = 2)
 {
-	struct sim_params p = peer_params();
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, 1), wr = peer_wr(USER_RDMA_WRITE, 1);
-	struct sim *s;
 
-	p.retry_cnt = 2;
-	s = peer_create(&p);
-	sim_post(s, 0, 0, &rd);
-	sim_post(s, 0, 0, &wr);
+	peer_posts(s, &rd, &wr);
 	for (unsigned i = 0; i < 3; i++) {
-		peer_expect(s, &rd, PSN, NULL);
-		peer_expect(s, &wr, PSN + 1, NULL);
-		rig_silent(s, PATIENCE(i));
-		rig_no_cqe(s);
+		peer_expect_all(s, PSN, &rd, &wr);
+		rig_quiet(s, PATIENCE(i));
 		peer_ack(s, PSN + 1, 2);
 	}
-	peer_expect_error(s, SYNDROME_RETRY_EXC, 0);
-	peer_expect_error(s, SYNDROME_WR_FLUSH, SIM_STRIDE);
-	rig_end(s);
+	peer_expect_failed(s, SYNDROME_RETRY_EXC, 0, 2);
 }
 
 /* A slow peer: for a long time it acknowledges one by one what it had received before the repeated
@@ -444,10 +421,7 @@ TEST(c9_137__a_slow_peer_is_no_lost_one)
 	struct sim *s = peer_create(&p);
 	struct rig_packet again;
 
-	sim_post(s, 0, 0, &rd);
-	sim_post(s, 0, 0, &wr);
-	peer_expect(s, &rd, PSN, NULL);
-	peer_expect(s, &wr, PSN + 1, NULL);
+	peer_sends(s, PSN, &rd, &wr);
 	for (unsigned i = 0; i < 50; i++) {
 		sim_run(s, 600 * US);
 		peer_ack(s, PSN + 1, 2);
@@ -458,8 +432,7 @@ TEST(c9_137__a_slow_peer_is_no_lost_one)
 		;
 	peer_read_responses(s, PSN, 1, 0, 0, 1);
 	peer_ack(s, PSN + 1, 2);
-	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
-	rig_expect_cqe(s, USER_RDMA_WRITE, 0, SIM_STRIDE);
+	rig_expect_done(s, 0, USER_RDMA_READ, USER_RDMA_WRITE);
 	rig_end(s);
 }
 
@@ -475,8 +448,7 @@ static void responses_on_their_way(unsigned stride)
 	struct rig_packet again;
 	uint32_t index = 0;
 
-	sim_post(s, 0, 0, &rd);
-	peer_expect(s, &rd, PSN, NULL);
+	peer_sends(s, PSN, &rd);
 	for (unsigned i = 1; i < RESPONSES; i++) {
 		index = i * stride % RESPONSES;
 		peer_read_responses(s, PSN, RESPONSES * MTU, index, index, 1);
@@ -534,8 +506,7 @@ TEST_PEER(retransmission__of_more_than_a_burst)
 	struct rig_packet got = {0};
 	uint32_t psn = PSN + 3, from;
 
-	sim_post(s, 0, 0, &wr);
-	peer_expect(s, &wr, PSN, NULL);
+	peer_sends(s, PSN, &wr);
 	peer_nak(s, PSN + 3, AETH_NAK_SEQUENCE, 0);
 	sim_run(s, 2 * US);
 	sim_post(s, 0, 0, &late); /* in order behind it */
@@ -546,8 +517,7 @@ TEST_PEER(retransmission__of_more_than_a_burst)
 		assert_in_range(psn - from, 1, 147 / 2 + 16);
 		peer_ack(s, psn - 1, (psn >= PSN + 150) + (psn == PSN + 151));
 	}
-	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-	rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
+	rig_expect_done(s, 0, USER_RDMA_WRITE, USER_SEND);
 }
 
 /* Packets that are acknowledged during the retransmission are neither sent again nor lost. */
@@ -559,16 +529,14 @@ TEST(retransmission__overtaken_by_its_acknowledgement)
 			      late = peer_wr(USER_SEND, 1);
 		struct rig_packet got;
 
-		sim_post(s, 0, 0, &wr);
-		peer_expect(s, &wr, PSN, NULL);
+		peer_sends(s, PSN, &wr);
 		peer_nak(s, PSN + 3, AETH_NAK_SEQUENCE, 0);
 		sim_run(s, delay * US);
 		peer_ack(s, PSN + 199, 1);
 		rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
 		while (rig_recv(s, &got, 100 * US))
 			assert_true(psn_in(got.h.psn, PSN + 3, 197));
-		sim_post(s, 0, 0, &late);
-		peer_expect(s, &late, PSN + 200, NULL);
+		peer_sends(s, PSN + 200, &late);
 		peer_ack(s, PSN + 200, 2);
 		rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
 		rig_end(s);
@@ -593,8 +561,7 @@ TEST(c9_135__a_message_that_is_not_all_sent_completes_once)
 		peer_nak(s, PSN + i, codes[i], 0);
 		peer_expect_error(s, i ? SYNDROME_REMOTE_INVAL_REQ : SYNDROME_REMOTE_ACCESS, 0);
 		peer_expect_error(s, SYNDROME_WR_FLUSH, SIM_STRIDE);
-		rig_silent(s, MS);
-		rig_no_cqe(s);
+		rig_quiet(s, MS);
 		rig_end(s);
 	}
 }
@@ -605,16 +572,11 @@ TEST_PEER(c9_135__unsignaled_requests_fail_aloud)
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 1), rd = peer_wr(USER_RDMA_READ, 1);
 
 	wr.unsignaled = rd.unsignaled = true;
-	sim_post(s, 0, 0, &wr);
-	sim_post(s, 0, 0, &wr);
-	sim_post(s, 0, 0, &rd);
-	sim_post(s, 0, 0, &wr);
+	peer_posts(s, &wr, &wr, &rd, &wr);
 	for (unsigned i = 0; i < 4; i++)
 		rig_expect(s, i == 2 ? WIRE_RC_READ_REQUEST : WIRE_RC_WRITE_ONLY, PSN + i);
 	peer_nak(s, PSN + 1, AETH_NAK_REMOTE_ACCESS, 1);
-	peer_expect_error(s, SYNDROME_REMOTE_ACCESS, SIM_STRIDE);
-	peer_expect_error(s, SYNDROME_WR_FLUSH, 2 * SIM_STRIDE);
-	peer_expect_error(s, SYNDROME_WR_FLUSH, 3 * SIM_STRIDE);
+	peer_expect_failed(s, SYNDROME_REMOTE_ACCESS, 1, 4);
 	rig_no_cqe(s);
 }
 
@@ -647,10 +609,7 @@ TEST_PEER(c9_130__rnr_behind_an_unanswered_read)
 	bool again = false;
 	uint64_t start;
 
-	sim_post(s, 0, 0, &rd);
-	sim_post(s, 0, 0, &wr);
-	peer_expect(s, &rd, PSN, NULL);
-	peer_expect(s, &wr, PSN + 2, NULL);
+	peer_sends(s, PSN, &rd, &wr);
 	peer_rnr(s, PSN + 2, 14, 1);
 	start = s->now_ns;
 	while (rig_recv(s, &got, 20 * MS)) {
@@ -661,6 +620,5 @@ TEST_PEER(c9_130__rnr_behind_an_unanswered_read)
 	assert_true(again);
 	peer_read_responses(s, PSN, 2 * MTU, 0, 1, 1);
 	peer_ack(s, PSN + 2, 2);
-	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
-	rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
+	rig_expect_done(s, 0, USER_RDMA_READ, USER_SEND);
 }

@@ -21,8 +21,7 @@ static uint32_t through(struct sim *s, const struct sim_wr *wr, uint32_t psn, ui
 
 	next = peer_expect(s, wr, psn, &last);
 	assert_int_equal(last.h.ackreq, 1);
-	rig_silent(s, 20 * US);
-	rig_no_cqe(s);
+	rig_quiet(s, 20 * US);
 	if (wr->opcode == USER_RDMA_READ)
 		peer_read_responses(s, psn, peer_length(wr), 0, psn_sub(next, psn + 1), msn);
 	else if (wr->opcode > USER_RDMA_READ)
@@ -56,8 +55,7 @@ TEST_PEER(c9_064__the_psn_of_a_packet_is_the_current_one)
 	uint32_t psn = PSN;
 
 	sim_post(s, 0, 0, &a); /* all at once: nothing waits for an acknowledgement */
-	sim_post(s, 0, 0, &b);
-	sim_post(s, 0, 0, &a);
+	peer_posts(s, &b, &a);
 	psn = peer_expect(s, &a, psn, NULL);
 	psn = peer_expect(s, &b, psn, NULL);
 	psn = peer_expect(s, &a, psn, NULL);
@@ -124,9 +122,7 @@ TEST(c9_066__psn_wraps_at_2_to_the_24)
 
 		p.psn = psn;
 		s = peer_create(&p);
-		sim_post(s, 0, 0, &wr);
-		sim_post(s, 0, 0, &rd);
-		sim_post(s, 0, 0, &wr);
+		peer_posts(s, &wr, &rd, &wr);
 		assert_int_equal(peer_expect(s, &wr, psn, NULL), psn_add(psn, 4));
 		assert_int_equal(peer_expect(s, &rd, psn_add(psn, 4), NULL), psn_add(psn, 7));
 		assert_int_equal(peer_expect(s, &wr, psn_add(psn, 7), NULL), psn_add(psn, 11));
@@ -153,18 +149,14 @@ TEST(retransmission__across_the_wrap)
 	for (unsigned at = 0; at < 6; at++) {
 		p.psn = 0xfffffd;
 		s = peer_create(&p);
-		sim_post(s, 0, 0, &wr);
-		sim_post(s, 0, 0, &wr);
-		peer_expect(s, &wr, 0xfffffd, NULL);
-		peer_expect(s, &wr, 0, NULL);
+		peer_sends(s, 0xfffffd, &wr, &wr);
 		peer_nak(s, 0xfffffd + at, AETH_NAK_SEQUENCE, at / 3);
 		if (at < 3)
 			peer_expect_from(s, &wr, 0xfffffd, at, NULL);
 		peer_expect_from(s, &wr, 0, at < 3 ? 0 : at - 3, NULL);
 		rig_silent(s, MS);
 		peer_ack(s, 2, 2);
-		rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-		rig_expect_cqe(s, USER_RDMA_WRITE, 0, SIM_STRIDE);
+		rig_expect_done(s, 0, USER_RDMA_WRITE, USER_RDMA_WRITE);
 		rig_end(s);
 	}
 }
@@ -401,14 +393,10 @@ TEST(c9_072__dma_length_up_to_2_to_the_31)
 
 /* ---- C9-146, as far as it concerns packets: the other services, by the same rules ---- */
 
-TEST(uc__the_same_packets_and_no_waiting)
+TEST_PEER_WITH(uc__the_same_packets_and_no_waiting, p.service = SERVICE_UC)
 {
-	struct sim_params p = peer_params();
 	uint32_t psn = PSN;
-	struct sim *s;
 
-	p.service = SERVICE_UC;
-	s = peer_create(&p);
 	for (unsigned k = 0; k < sizeof(lengths) / sizeof(lengths[0]); k++)
 		for (unsigned i = 0; i < 5; i++) {
 			struct sim_wr wr = peer_wr(all_pushes[i], lengths[k]);
@@ -422,7 +410,5 @@ TEST(uc__the_same_packets_and_no_waiting)
 			if (!wr.unsignaled)
 				rig_expect_cqe(s, wr.opcode, 0, at);
 		}
-	rig_silent(s, MS);
-	rig_no_cqe(s);
-	rig_end(s);
+	rig_quiet(s, MS);
 }

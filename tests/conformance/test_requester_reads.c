@@ -68,8 +68,7 @@ TEST_PEER(scatter__entries_that_packets_share)
 			rd.sge[k] =
 				(struct sim_sge){PEER_INTO + i * 8192 + k * 1000, cuts[i][k], 0};
 		bytes = peer_length(&rd);
-		sim_post(s, 0, 0, &rd);
-		next = peer_expect(s, &rd, psn, NULL);
+		next = peer_sends(s, psn, &rd);
 		peer_read_responses(s, psn, bytes, 0, next - psn - 1, i + 1);
 		rig_expect_cqe(s, USER_RDMA_READ, 0, i * SIM_STRIDE);
 		for (unsigned k = 0; k < 4; k++) {
@@ -115,13 +114,11 @@ TEST_PEER(scatter__local_memory_that_is_not_allowed)
 	rd.sge[0].key = 0x777;
 	sim_post(s, 0, 0, &rd);
 	rd.sge[0].key = 0;
-	sim_post(s, 0, 0, &rd);
-	peer_expect(s, &rd, PSN, NULL);
+	peer_sends(s, PSN, &rd);
 	rig_silent(s, 100 * US);
 	peer_read_responses(s, PSN, MTU, 0, 0, 1);
 	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
-	peer_expect_error(s, SYNDROME_LOCAL_PROT, SIM_STRIDE);
-	peer_expect_error(s, SYNDROME_WR_FLUSH, 2 * SIM_STRIDE);
+	peer_expect_failed(s, SYNDROME_LOCAL_PROT, 1, 3);
 	rig_silent(s, 100 * US);
 }
 
@@ -133,8 +130,7 @@ TEST_PEER(atomics__results_of_several)
 		struct sim_wr wr = peer_wr(i & 1 ? USER_ATOMIC_CS : USER_ATOMIC_FA, 8);
 
 		wr.sge[0].offset = PEER_INTO + 32 * i;
-		sim_post(s, 0, 0, &wr);
-		peer_expect(s, &wr, PSN + i, NULL);
+		peer_sends(s, PSN + i, &wr);
 	}
 	for (unsigned i = 0; i < 4; i++)
 		peer_atomic_response(s, PSN + i, 0xfedcba9800000000 + i, i + 1);
@@ -208,12 +204,7 @@ TEST(c9_134__a_lost_response_is_asked_for_again)
 		struct sim_wr rd = peer_wr(USER_RDMA_READ, BYTES);
 		struct sim_wr wr = peer_wr(USER_RDMA_WRITE, MTU + 1);
 
-		sim_post(s, 0, 0, &wr);
-		sim_post(s, 0, 0, &rd);
-		sim_post(s, 0, 0, &wr);
-		peer_expect(s, &wr, PSN, NULL);
-		peer_expect(s, &rd, PSN + 2, NULL);
-		peer_expect(s, &wr, PSN + 7, NULL);
+		peer_sends(s, PSN, &wr, &rd, &wr);
 		if (lost) /* the first one acknowledges what is in front of the READ */
 			peer_read_responses(s, PSN + 2, BYTES, 0, lost - 1, 2);
 		else
@@ -240,8 +231,7 @@ TEST_PEER(c9_134__the_next_read_reveals_a_lost_response)
 	const struct sim_wr rd = peer_wr(USER_RDMA_READ, BYTES);
 
 	for (unsigned i = 0; i < 2; i++) {
-		sim_post(s, 0, 0, &rd);
-		peer_expect(s, &rd, PSN + i * RESPONSES, NULL);
+		peer_sends(s, PSN + i * RESPONSES, &rd);
 	}
 	peer_read_responses(s, PSN + RESPONSES, BYTES, 0, 0, 2);
 	for (unsigned i = 0; i < 2; i++)
@@ -262,17 +252,13 @@ TEST(c9_134__a_lost_last_response)
 		struct sim_wr rd = peer_wr(USER_RDMA_READ, BYTES);
 		struct sim_wr wr = peer_wr(USER_SEND, 1);
 
-		sim_post(s, 0, 0, &rd);
-		sim_post(s, 0, 0, &wr);
-		peer_expect(s, &rd, PSN, NULL);
-		peer_expect(s, &wr, PSN + 5, NULL);
+		peer_sends(s, PSN, &rd, &wr);
 		if (got)
 			peer_read_responses(s, PSN, BYTES, 0, got - 1, 1);
 		peer_ack(s, PSN + 5, 2);
 		expect_rest(s, PSN, BYTES, got);
 		peer_expect(s, &wr, PSN + 5, NULL);
-		rig_silent(s, 100 * US);
-		rig_no_cqe(s);
+		rig_quiet(s, 100 * US);
 		answer_rest(s, PSN, BYTES, got, i & 1);
 		rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
 		assert_read(s, BYTES);
@@ -397,13 +383,9 @@ TEST_PEER(c9_134__an_atomic_whose_answer_is_lost_is_repeated_as_it_was)
 {
 	struct sim_wr cs = peer_wr(USER_ATOMIC_CS, 8), wr = peer_wr(USER_RDMA_WRITE, 1);
 
-	sim_post(s, 0, 0, &cs);
-	sim_post(s, 0, 0, &wr);
-	peer_expect(s, &cs, PSN, NULL);
-	peer_expect(s, &wr, PSN + 1, NULL);
+	peer_sends(s, PSN, &cs, &wr);
 	peer_ack(s, PSN + 1, 2);
-	peer_expect(s, &cs, PSN, NULL);
-	peer_expect(s, &wr, PSN + 1, NULL);
+	peer_expect_all(s, PSN, &cs, &wr);
 	peer_atomic_response(s, PSN, 5, 2);
 	rig_expect_cqe(s, USER_ATOMIC_CS, 0, 0);
 	rig_no_cqe(s);
@@ -429,8 +411,7 @@ TEST_PEER(c9_145__duplicate_responses_write_nothing)
 	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
 	rig_read_response(s, 0, 0x0f, PSN + 4, 1, garbage, 33);
 	rig_read_response(s, 0, 0x0d, PSN, 1, garbage, MTU);
-	rig_silent(s, MS);
-	rig_no_cqe(s);
+	rig_quiet(s, MS);
 	assert_read(s, BYTES);
 }
 
@@ -498,8 +479,7 @@ TEST_PEER(c9_135__a_wrong_length_is_a_bad_response)
 	rig_expect(s, WIRE_RC_WRITE_ONLY, PSN + 2);
 	rig_read_response(s, 0, 0x10, PSN + 1, 2, NULL, 12);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-	peer_expect_error(s, SYNDROME_BAD_RESP, SIM_STRIDE);
-	peer_expect_error(s, SYNDROME_WR_FLUSH, 2 * SIM_STRIDE);
+	peer_expect_failed(s, SYNDROME_BAD_RESP, 1, 3);
 	assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_resp_length), 1);
 }
@@ -513,8 +493,7 @@ static void wrong_kind(uint8_t asked, uint8_t answered)
 	struct cqe c;
 	bool failed;
 
-	sim_post(s, 0, 0, &wr);
-	peer_expect(s, &wr, PSN, NULL);
+	peer_sends(s, PSN, &wr);
 	if (answered == WIRE_RC_ACK)
 		peer_ack(s, PSN, 1);
 	else if (answered == WIRE_RC_ATOMIC_ACK)
@@ -565,8 +544,7 @@ TEST_PEER(c9_135__read_responses_for_a_write_in_front)
 	assert_untouched(s, PEER_INTO, PEER_INTO + 16);
 	rig_no_cqe(s);
 	peer_read_responses(s, PSN + 1, 8, 0, 0, 2);
-	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-	rig_expect_cqe(s, USER_RDMA_READ, 0, SIM_STRIDE);
+	rig_expect_done(s, 0, USER_RDMA_WRITE, USER_RDMA_READ);
 	assert_read(s, 8);
 }
 
@@ -588,8 +566,7 @@ TEST(c9_135__a_nak_in_place_of_a_response)
 			peer_read_responses(s, PSN + 1, 3 * MTU, 0, got - 1, 2);
 		peer_nak(s, PSN + 1 + got, AETH_NAK_REMOTE_OPERATION, 1);
 		rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-		peer_expect_error(s, SYNDROME_REMOTE_OP, SIM_STRIDE);
-		peer_expect_error(s, SYNDROME_WR_FLUSH, 2 * SIM_STRIDE);
+		peer_expect_failed(s, SYNDROME_REMOTE_OP, 1, 3);
 		rig_silent(s, 100 * US);
 		rig_end(s);
 	}

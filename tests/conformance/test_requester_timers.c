@@ -138,8 +138,7 @@ RIG_TEST(c9_140__timeout_0_is_off, make(0, 0))
 	rig_no_cqe(s);
 	peer_ack(s, PSN, 1);
 	peer_read_responses(s, PSN + 1, MTU, 0, 0, 2);
-	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-	rig_expect_cqe(s, USER_RDMA_READ, 0, SIM_STRIDE);
+	rig_expect_done(s, 0, USER_RDMA_WRITE, USER_RDMA_READ);
 }
 
 /* Each kind of request starts it. */
@@ -154,8 +153,7 @@ TEST(c9_139__every_kind_of_request_is_timed)
 		struct sim_wr wr = peer_wr(opcodes[i], 2 * MTU);
 		struct rig_packet got;
 
-		sim_post(s, 0, 0, &wr);
-		peer_expect(s, &wr, PSN, NULL);
+		peer_sends(s, PSN, &wr);
 		assert_detected(8, wait_packet(s, &got, 5 * ttr_ns(8), 0));
 		assert_int_equal(got.h.psn, PSN);
 		if (!(sim_traits[opcodes[i]] & USER_SCATTERS))
@@ -172,44 +170,29 @@ RIG_TEST(c9_139__the_oldest_and_all_behind_it_again, make(8, 7))
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 2 * MTU), rd = peer_wr(USER_RDMA_READ, 2 * MTU);
 	struct rig_packet got;
 
-	sim_post(s, 0, 0, &wr);
-	sim_post(s, 0, 0, &rd);
-	sim_post(s, 0, 0, &wr);
-	peer_expect(s, &wr, PSN, NULL);
-	peer_expect(s, &rd, PSN + 2, NULL);
-	peer_expect(s, &wr, PSN + 4, NULL);
+	peer_sends(s, PSN, &wr, &rd, &wr);
 	peer_ack(s, PSN, 0);
 	sim_run(s, 2 * US);
 	assert_detected(8, wait_packet(s, &got, 5 * ttr_ns(8), 0));
 	assert_int_equal(got.h.opcode, WIRE_RC_WRITE_LAST);
 	assert_int_equal(got.h.psn, PSN + 1);
-	peer_expect(s, &rd, PSN + 2, NULL);
-	peer_expect(s, &wr, PSN + 4, NULL);
+	peer_expect_all(s, PSN + 2, &rd, &wr);
 	rig_silent(s, ttr_ns(8) / 2);
 	peer_read_responses(s, PSN + 2, 2 * MTU, 0, 1, 2);
 	peer_ack(s, PSN + 5, 3);
-	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-	rig_expect_cqe(s, USER_RDMA_READ, 0, SIM_STRIDE);
-	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 2 * SIM_STRIDE);
+	rig_expect_done(s, 0, USER_RDMA_WRITE, USER_RDMA_READ, USER_RDMA_WRITE);
 }
 
-/* Restarted by each acknowledgement while responses are outstanding. */
 /* Every packet buffer waits for an acknowledgement, or is needed to answer one, and so no frames
  * are taken from the port: unacknowledged requests fail all the same, and everything continues. */
-TEST(c9_139__expires_while_the_port_is_not_looked_at)
+enum { QPS = 6, READS = 128 };
+
+TEST_PEER_WITH(c9_139__expires_while_the_port_is_not_looked_at, p.timeout = 12, p.retry_cnt = 1,
+	       p.qps = QPS, p.max_rd_atomic = READS, p.packets = 1100)
 {
-	enum { QPS = 6, READS = 128 };
-	struct sim_params p = peer_params();
 	struct rig_packet got;
 	uint32_t wqe, n = 0;
-	struct sim *s;
 
-	p.timeout = 12;
-	p.retry_cnt = 1;
-	p.qps = QPS;
-	p.max_rd_atomic = READS;
-	p.packets = 1100;
-	s = peer_create(&p);
 	wqe = peer_post(s, USER_RDMA_WRITE, 600 * MTU);
 	while (rig_recv(s, &got, 10 * US))
 		;
@@ -220,7 +203,6 @@ TEST(c9_139__expires_while_the_port_is_not_looked_at)
 	assert_int_equal(sim_counter(s, 0, COUNTER_executed), n);
 	for (unsigned i = 0; i < QPS; i++)
 		rig_reconnect(s, i);
-	rig_end(s);
 }
 
 RIG_TEST(c9_139__an_acknowledgement_restarts_it, make(8, 7))
@@ -229,8 +211,7 @@ RIG_TEST(c9_139__an_acknowledgement_restarts_it, make(8, 7))
 	struct rig_packet got;
 	uint64_t after;
 
-	sim_post(s, 0, 0, &wr);
-	peer_expect(s, &wr, PSN, NULL);
+	peer_sends(s, PSN, &wr);
 	for (unsigned i = 0; i < 9; i++) {
 		rig_silent(s, ttr_ns(8) * 3 / 4);
 		peer_ack(s, PSN + i, 0);
@@ -308,17 +289,12 @@ RIG_TEST(c9_139__new_requests_do_not_postpone_it, make(8, 7))
 }
 
 /* One timer for each send queue: those of other queue pairs continue. */
-TEST(c9_139__each_send_queue_has_its_own)
+TEST_PEER_WITH(c9_139__each_send_queue_has_its_own, p.timeout = 8, p.qps = 4)
 {
-	struct sim_params p = peer_params();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 1);
 	struct rig_packet got;
 	uint64_t start[4];
-	struct sim *s;
 
-	p.timeout = 8;
-	p.qps = 4;
-	s = peer_create(&p);
 	for (unsigned q = 0; q < 4; q++) {
 		sim_post(s, 0, q, &wr);
 		rig_expect(s, WIRE_RC_WRITE_ONLY, PSN);
@@ -338,7 +314,6 @@ TEST(c9_139__each_send_queue_has_its_own)
 		rig_ack(s, q, PSN, 0x1f, 1);
 	for (unsigned q = 0; q < 3; q++)
 		rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-	rig_end(s);
 }
 
 /* ---- C9-142, C9-143 ---- */
@@ -362,8 +337,7 @@ TEST(c9_143__as_many_times_as_the_counter_says)
 					assert_int_equal(got.h.psn, PSN + 2 * k + n);
 				}
 		start = s->now_ns;
-		rig_silent(s, ttr_ns(8) - 10 * US);
-		rig_no_cqe(s);
+		rig_quiet(s, ttr_ns(8) - 10 * US);
 		assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_RTS);
 		assert_true(sim_wait(s, 0, &c, 5 * ttr_ns(8)));
 		assert_detected(8, s->now_ns - start);
@@ -376,8 +350,7 @@ TEST(c9_143__as_many_times_as_the_counter_says)
 		assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts), most + 1);
 		sim_post(s, 0, 0, &wr);
 		peer_expect_error(s, SYNDROME_WR_FLUSH, 3 * SIM_STRIDE);
-		rig_silent(s, 20 * ttr_ns(8));
-		rig_no_cqe(s);
+		rig_quiet(s, 20 * ttr_ns(8));
 		rig_end(s);
 	}
 }
@@ -456,16 +429,14 @@ RIG_TEST(c9_142__a_late_answer_counts, make(8, 7))
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
 	struct rig_packet got;
 
-	sim_post(s, 0, 0, &wr);
-	peer_expect(s, &wr, PSN, NULL);
+	peer_sends(s, PSN, &wr);
 	wait_packet(s, &got, 5 * ttr_ns(8), 0);
 	peer_ack(s, PSN + 1, 1); /* of the first time */
 	rig_expect_cqe(s, USER_SEND, 0, 0);
 	peer_ack(s, PSN + 1, 1); /* of the second */
 	while (rig_recv(s, &got, 10 * US))
 		;
-	rig_silent(s, 20 * ttr_ns(8));
-	rig_no_cqe(s);
+	rig_quiet(s, 20 * ttr_ns(8));
 }
 
 /* ---- C9-130: the RNR timer ---- */
@@ -484,8 +455,7 @@ TEST(c9_130__it_waits_at_least_that_long)
 		struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
 		struct rig_packet got;
 
-		sim_post(s, 0, 0, &wr);
-		peer_expect(s, &wr, PSN, NULL);
+		peer_sends(s, PSN, &wr);
 		peer_rnr(s, PSN, code, 0);
 		start = s->now_ns;
 		wait_packet(s, &got, 2 * wait + MS, wait / 500);
@@ -546,10 +516,8 @@ RIG_TEST(c9_130__nothing_after_an_error, make(8, 7))
 	peer_rnr(s, PSN, 20, 0);
 	sim_run(s, 100 * US);
 	peer_nak(s, PSN, AETH_NAK_REMOTE_OPERATION, 0);
-	peer_expect_error(s, SYNDROME_REMOTE_OP, 0);
-	peer_expect_error(s, SYNDROME_WR_FLUSH, SIM_STRIDE);
-	rig_silent(s, 50 * MS);
-	rig_no_cqe(s);
+	peer_expect_failed(s, SYNDROME_REMOTE_OP, 0, 2);
+	rig_quiet(s, 50 * MS);
 }
 
 /* ---- others have the CPU ---- */
@@ -584,18 +552,14 @@ TEST(c9_139__on_time_on_a_busy_machine)
 
 /* The answers came while others had the CPU: they are looked at before any timer expires, however
  * many lie before one. */
-TEST(c9_139__answers_that_lie_there_come_first)
+enum { BEFORE = 100, TIMEOUT = 8 };
+
+TEST_PEER_WITH(c9_139__answers_that_lie_there_come_first, p.timeout = TIMEOUT, p.qps = 2)
 {
-	enum { BEFORE = 100, TIMEOUT = 8 };
-	struct sim_params p = peer_params();
 	struct sim_wr wr = {
 		.opcode = USER_RDMA_WRITE, .remote = 1 << 20, .sge = {{0, 1, 0}}, .sges = 1};
 	struct rig_packet got;
-	struct sim *s;
 
-	p.timeout = TIMEOUT;
-	p.qps = 2;
-	s = peer_create(&p);
 	for (unsigned i = 0; i < BEFORE; i++)
 		sim_post(s, 0, 0, &wr);
 	sim_post(s, 0, 1, &wr);
@@ -610,5 +574,4 @@ TEST(c9_139__answers_that_lie_there_come_first)
 	assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts), 0);
 	for (unsigned i = 0; i <= BEFORE; i++)
 		assert_true(sim_poll_cq(s, 0, &(struct cqe){0}));
-	rig_end(s);
 }

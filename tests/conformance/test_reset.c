@@ -61,8 +61,7 @@ static void nothing_is_left(const enum module_id *modules, unsigned count, unsig
 		for (unsigned k = 0; k < lives; k++)
 			reborn(s);
 		stand(s, 0);
-		rig_silent(s, 50 * US);
-		rig_no_cqe(s);
+		rig_quiet(s, 50 * US);
 		rig_untouched(s, 0, 2 * BYTES);
 		works(s);
 		rig_end(s);
@@ -109,8 +108,7 @@ TEST(reset__ends_flushes_of_one_never_connected)
 			;
 		sim_modify(s, 0, 0, QP_RST, 0);
 		stand(s, 0);
-		rig_silent(s, 50 * US);
-		rig_no_cqe(s);
+		rig_quiet(s, 50 * US);
 		sim_modify(s, 0, 0, QP_INIT, 0);
 		sim_modify(s, 0, 0, QP_RTR, 0);
 		sim_modify(s, 0, 0, QP_RTS, 0);
@@ -266,14 +264,10 @@ static void read_with_key_held(struct sim *s, struct tpt_hold *hold)
 }
 
 /* A response that waits behind another one does not complete the READ that has its number now. */
-TEST(reset__ends_responses_that_wait)
+TEST_RIG_WITH(reset__ends_responses_that_wait, p.qps = 2)
 {
-	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct tpt_hold hold;
-	struct sim *s;
 
-	p.qps = 2;
-	s = rig_create(&p);
 	read_with_key_held(s, &hold);
 	reborn(s);
 	stand(s, 1u << MODULE_RRC);
@@ -286,5 +280,4 @@ TEST(reset__ends_responses_that_wait)
 	rig_no_cqe(s);
 	rig_read_response(s, 0, WIRE_RC_READ_RESP_ONLY, s->params.psn, 1, NULL, BYTES);
 	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
-	rig_end(s);
 }

@@ -648,20 +648,13 @@ TEST_RC(o9_067__unknown_atomics_are_dropped)
 }
 
 /* PSN 0 of a connection that has executed no atomic: nothing is remembered. */
-TEST(o9_067__nothing_remembered_of_psn_0)
+TEST_RIG_WITH(o9_067__nothing_remembered_of_psn_0, p.psn = 0, p.no_credits = true)
 {
-	struct sim_params params = SIM_PARAMS_DEFAULT;
-	struct sim *s;
-
-	params.psn = 0;
-	params.no_credits = true;
-	s = rig_create(&params);
 	write_at(s, 0, AT, 64);
 	rig_expect_ack(s, 0, aeth_ack(0), 1);
 	add_to(s, 0, 1);
 	rig_silent(s, 100 * US);
 	assert_true(*counter_of(s) == 0);
-	rig_end(s);
 }
 
 /* A result that is not there any more cannot be given again. */

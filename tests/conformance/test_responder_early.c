@@ -269,18 +269,14 @@ TEST_RC(early__none_stays_when_buffers_are_short)
 
 /* A thousand queue pairs of one user, whose peers leave gaps for ever; then one of another user
  * meets a loss. */
-TEST(early__gaps_left_for_ever_take_nothing_from_others)
+enum { HOSTILE = 1000, PACKETS = 40 };
+
+TEST_RIG_WITH(early__gaps_left_for_ever_take_nothing_from_others, p.qps = HOSTILE + 1,
+	      p.own = HOSTILE, p.no_credits = true)
 {
-	enum { HOSTILE = 1000, PACKETS = 40 };
-	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct rig_packet got;
 	unsigned all;
-	struct sim *s;
 
-	p.qps = HOSTILE + 1;
-	p.own = HOSTILE;
-	p.no_credits = true;
-	s = rig_create(&p);
 	for (unsigned i = 0; i < HOSTILE; i++) {
 		for (uint32_t k = 1; k < 5; k++)
 			add(s, i, PSN + k);
@@ -295,7 +291,6 @@ TEST(early__gaps_left_for_ever_take_nothing_from_others)
 	add(s, HOSTILE, PSN);
 	rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN);
 	rig_expect_ack(s, PSN + PACKETS - 1, aeth_ack(0), PACKETS);
-	rig_end(s);
 }
 
 /* One queue pair alone gets half of the places. */

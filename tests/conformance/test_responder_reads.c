@@ -256,16 +256,11 @@ TEST(c9_101__unsolicited_acknowledgements_wait_too)
 
 /* ---- turns, shortage, and the end of a QP with answers waiting ---- */
 
-TEST(reads__two_queue_pairs_take_turns)
+TEST_RIG_WITH(reads__two_queue_pairs_take_turns, p.qps = 2, p.no_credits = true)
 {
-	struct sim_params params = SIM_PARAMS_DEFAULT;
 	uint32_t got[2] = {0, 0}, turns = 0, last = 2;
 	struct rig_packet p;
-	struct sim *s;
 
-	params.qps = 2;
-	params.no_credits = true;
-	s = rig_create(&params);
 	fill(s, 0, BIG);
 	read_on(s, 0, PSN, 0, BIG);
 	read_on(s, 1, PSN, 0, BIG);
@@ -280,20 +275,14 @@ TEST(reads__two_queue_pairs_take_turns)
 	assert_int_equal(got[0], BIG / MTU);
 	assert_int_equal(got[1], BIG / MTU);
 	assert_true(turns > 4);
-	rig_end(s);
 }
 
 /* No packet buffer is free for a while: the answer continues where it stopped. */
-TEST(reads__continue_after_a_shortage_of_buffers)
+TEST_RIG_WITH(reads__continue_after_a_shortage_of_buffers, p.packets = 255, p.no_credits = true)
 {
-	struct sim_params params = SIM_PARAMS_DEFAULT;
 	struct rte_mbuf *held[255];
 	unsigned n = 0;
-	struct sim *s;
 
-	params.packets = 255;
-	params.no_credits = true;
-	s = rig_create(&params);
 	fill(s, AT, 20 * MTU);
 	read_on(s, 0, PSN, AT, 20 * MTU);
 	while (n < 255 && (held[n] = rte_pktmbuf_alloc(s->packets)))
@@ -302,7 +291,6 @@ TEST(reads__continue_after_a_shortage_of_buffers)
 	assert_true(sim_counter(s, 0, COUNTER_packet_empty) > 0);
 	rte_pktmbuf_free_bulk(held, n);
 	expect_read(s, PSN, AT, 20 * MTU, 1);
-	rig_end(s);
 }
 
 TEST_RC(reads__stop_with_their_queue_pair)

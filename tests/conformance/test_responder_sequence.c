@@ -380,20 +380,14 @@ TEST_RC(c9_114__silence_after_an_rnr_nak)
 	assert_int_equal(rig_expect_cqe(s, USER_RECV, 0, 0).byte_count, 3 * MTU);
 }
 
-TEST(c9_121__nak_reports_the_expected_psn_past_the_wrap)
+TEST_RIG_WITH(c9_121__nak_reports_the_expected_psn_past_the_wrap, p.psn = 0xffffff)
 {
-	struct sim_params p = SIM_PARAMS_DEFAULT;
-	struct sim *s;
-
-	p.psn = 0xffffff;
-	s = rig_create(&p);
 	write_at(s, 0xffffff, AT, 64);
 	write_at(s, 3, AT + 64, 64);
 	rig_expect_ack(s, 0xffffff, aeth_ack(0), 1);
 	rig_expect_nak(s, 0, AETH_NAK_SEQUENCE, 1);
 	write_at(s, 0, AT + 64, 64);
 	rig_expect_ack(s, 0, aeth_ack(0), 2);
-	rig_end(s);
 }
 
 /* Before any packet has come, too. */

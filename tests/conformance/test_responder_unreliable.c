@@ -12,8 +12,7 @@ static void request(struct sim *s, uint8_t opcode, uint32_t psn, uint32_t dma_le
 
 static void quiet(struct sim *s)
 {
-	rig_silent(s, 5 * US);
-	rig_no_cqe(s);
+	rig_quiet(s, 5 * US);
 }
 
 /* ---- the edge ---- */

@@ -248,8 +248,7 @@ RIG_TEST(srq__uc_message_given_up_leaves_it_to_the_next, scripted(SERVICE_UC))
 	give_up_message(s);
 	rig_no_cqe(s);
 	rig_send(s, rig_headers(s, 1, WIRE_UC_SEND_ONLY, PSN, 0, 0), NULL, 7); /* none for it */
-	rig_silent(s, MS);
-	rig_no_cqe(s);
+	rig_quiet(s, MS);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_no_receive), 1);
 	rig_send(s, rig_headers(s, 0, WIRE_UC_SEND_ONLY, PSN + 3, 0, 0), NULL, 9);
 	c = rig_expect_cqe(s, USER_RECV, 0, tag);

@@ -351,14 +351,12 @@ TEST_PEER(local__completes_behind_what_is_outstanding)
 
 	sim_post(s, 0, 0, &wr);
 	post_bind_of(s, 0, key, lkey);
-	sim_post(s, 0, 0, &wr);
-	peer_expect(s, &wr, PSN, NULL);
+	peer_sends(s, PSN, &wr);
 	peer_expect(s, &wr, PSN + 1, NULL); /* nothing waits for the bind */
 	assert_int_equal(sim_counter(s, 0, COUNTER_binds), 1);
 	rig_no_cqe(s);
 	peer_ack(s, PSN, 1);
-	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-	rig_expect_cqe(s, USER_BIND_MW, 0, SIM_STRIDE);
+	rig_expect_done(s, 0, USER_RDMA_WRITE, USER_BIND_MW);
 	rig_no_cqe(s);
 	peer_ack(s, PSN + 1, 2);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 2 * SIM_STRIDE);
@@ -377,8 +375,7 @@ TEST_PEER(local__completes_behind_a_read)
 	assert_int_equal(sim_counter(s, 0, COUNTER_binds), 1);
 	rig_no_cqe(s);
 	peer_read_responses(s, PSN, 2 * MTU, 1, 1, 1);
-	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
-	rig_expect_cqe(s, USER_BIND_MW, 0, SIM_STRIDE);
+	rig_expect_done(s, 0, USER_RDMA_READ, USER_BIND_MW);
 	/* and behind one that is a single packet, whose PSN it shares */
 	rd = peer_wr(USER_RDMA_READ, 8);
 	sim_post(s, 0, 0, &rd);
@@ -387,8 +384,7 @@ TEST_PEER(local__completes_behind_a_read)
 	sim_run(s, 100 * US);
 	rig_no_cqe(s);
 	peer_read_responses(s, PSN + 2, 8, 0, 0, 2);
-	rig_expect_cqe(s, USER_RDMA_READ, 0, 2 * SIM_STRIDE);
-	rig_expect_cqe(s, USER_LOCAL_INV, 0, 3 * SIM_STRIDE);
+	rig_expect_done(s, 2, USER_RDMA_READ, USER_LOCAL_INV);
 }
 
 /* A READ into a fast-registered region, and behind it the end of its key; the peer has not
@@ -417,8 +413,7 @@ TEST(local_inv__fence_waits_for_reads)
 	assert_int_equal(sim_counter(s, 0, COUNTER_local_invalidates), 0);
 	assert_int_equal(sim_counter(s, 0, COUNTER_park_fence), 1);
 	peer_read_responses(s, PSN, 8, 0, 0, 1);
-	rig_expect_cqe(s, USER_RDMA_READ, 0, SIM_STRIDE);
-	rig_expect_cqe(s, USER_LOCAL_INV, 0, 2 * SIM_STRIDE);
+	rig_expect_done(s, 1, USER_RDMA_READ, USER_LOCAL_INV);
 	rig_end(s);
 }
 
@@ -444,17 +439,12 @@ TEST_PEER(local__sent_again_is_only_what_was_sent)
 	post_invalidate(s, 0, key, false);
 	sim_post(s, 0, 0, &wr);
 	post_bind_of(s, 0, key, lkey);
-	peer_expect(s, &wr, PSN, NULL);
-	peer_expect(s, &wr, PSN + 1, NULL);
+	peer_expect_all(s, PSN, &wr, &wr);
 	peer_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
-	peer_expect(s, &wr, PSN, NULL);
-	peer_expect(s, &wr, PSN + 1, NULL);
+	peer_expect_all(s, PSN, &wr, &wr);
 	rig_no_cqe(s);
 	peer_ack(s, PSN + 1, 2);
-	rig_expect_cqe(s, USER_RDMA_WRITE, 0, SIM_STRIDE);
-	rig_expect_cqe(s, USER_LOCAL_INV, 0, 2 * SIM_STRIDE);
-	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 3 * SIM_STRIDE);
-	rig_expect_cqe(s, USER_BIND_MW, 0, 4 * SIM_STRIDE);
+	rig_expect_done(s, 1, USER_RDMA_WRITE, USER_LOCAL_INV, USER_RDMA_WRITE, USER_BIND_MW);
 	assert_int_equal(sim_counter(s, 0, COUNTER_binds), 2);
 }
 
@@ -470,13 +460,10 @@ TEST_PEER(bind__refused_ends_the_queue_pair_in_its_turn)
 	sim_post(s, 0, 0, &wr);
 	post_bind_of(s, 0, window | TAG(2), lkey);
 	post_bind(s, 0, &u);
-	sim_post(s, 0, 0, &wr);
-	peer_expect(s, &wr, PSN, NULL);
-	rig_silent(s, MS);
-	rig_no_cqe(s);
+	peer_sends(s, PSN, &wr);
+	rig_quiet(s, MS);
 	peer_ack(s, PSN, 1);
-	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-	rig_expect_cqe(s, USER_BIND_MW, 0, SIM_STRIDE);
+	rig_expect_done(s, 0, USER_RDMA_WRITE, USER_BIND_MW);
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_MW_BIND, 2 * SIM_STRIDE);
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_WR_FLUSH, 3 * SIM_STRIDE);
 	assert_int_equal(rig_state(s, 0), QP_ERR);
@@ -535,12 +522,10 @@ TEST_PEER(local__between_failures)
 	post_bind_of(s, 0, window | TAG(2), lkey);
 	sim_post(s, 0, 0, &wr);
 	post_bind_of(s, 0, window | TAG(3), lkey);
-	peer_expect(s, &wr, PSN, NULL);
-	peer_expect(s, &wr, PSN + 1, NULL);
+	peer_expect_all(s, PSN, &wr, &wr);
 	rig_expect_cqe(s, USER_BIND_MW, 0, 0);
 	peer_nak(s, PSN + 1, AETH_NAK_REMOTE_ACCESS, 1);
-	rig_expect_cqe(s, USER_RDMA_WRITE, 0, SIM_STRIDE);
-	rig_expect_cqe(s, USER_BIND_MW, 0, 2 * SIM_STRIDE);
+	rig_expect_done(s, 1, USER_RDMA_WRITE, USER_BIND_MW);
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_REMOTE_ACCESS, 3 * SIM_STRIDE);
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_WR_FLUSH, 4 * SIM_STRIDE);
 	assert_int_equal(sim_counter(s, 0, COUNTER_binds), 3);
@@ -672,8 +657,7 @@ TEST_PEER(local__drained_only_when_completed)
 	assert_int_equal(sim_counter(s, 0, COUNTER_binds), 1);
 	rig_no_event(s);
 	peer_ack(s, PSN, 1);
-	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-	rig_expect_cqe(s, USER_BIND_MW, 0, SIM_STRIDE);
+	rig_expect_done(s, 0, USER_RDMA_WRITE, USER_BIND_MW);
 	sim_run(s, 100 * US);
 	rig_expect_event(s, EQE_SQ_DRAINED, s->node[0].qp[0].qpn);
 	rig_no_cqe(s);
