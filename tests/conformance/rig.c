@@ -154,6 +154,22 @@ void rig_request(struct sim *s, unsigned qp, uint8_t opcode, uint32_t psn, uint6
 	rig_send(s, h, NULL, bytes);
 }
 
+void rig_write(struct sim *s, uint32_t psn, uint64_t remote, uint32_t bytes)
+{
+	rig_request(s, 0, WIRE_RC_WRITE_ONLY, psn, remote, bytes, bytes);
+}
+
+void rig_read(struct sim *s, uint32_t psn, uint64_t remote, uint32_t bytes)
+{
+	rig_request(s, 0, WIRE_RC_READ_REQUEST, psn, remote, bytes, 0);
+}
+
+void rig_written(struct sim *s, uint32_t psn, uint64_t remote, uint32_t bytes, uint32_t msn)
+{
+	rig_write(s, psn, remote, bytes);
+	rig_expect_ack(s, psn, aeth_ack(0), msn);
+}
+
 void rig_ack(struct sim *s, unsigned qp, uint32_t psn, uint8_t syndrome, uint32_t msn)
 {
 	struct wire_headers h = rig_headers(s, qp, WIRE_RC_ACK, psn, 0, 0);
@@ -246,6 +262,15 @@ struct rig_packet rig_expect_ack(struct sim *s, uint32_t psn, uint8_t syndrome, 
 struct rig_packet rig_expect_nak(struct sim *s, uint32_t psn, enum aeth_nak code, uint32_t msn)
 {
 	return rig_expect_ack(s, psn, aeth_nak(code), msn);
+}
+
+void rig_expect_responses(struct sim *s, uint32_t psn, uint32_t packets)
+{
+	rig_expect(s, packets > 1 ? WIRE_RC_READ_RESP_FIRST : WIRE_RC_READ_RESP_ONLY, psn);
+	for (uint32_t i = 1; i + 1 < packets; i++)
+		rig_expect(s, WIRE_RC_READ_RESP_MIDDLE, psn + i);
+	if (packets > 1)
+		rig_expect(s, WIRE_RC_READ_RESP_LAST, psn + packets - 1);
 }
 
 void rig_silent(struct sim *s, uint64_t ns)

@@ -68,6 +68,10 @@ void rig_traffic_class(struct sim *s, uint8_t traffic_class);
 /* Shorthands. A request with AckReq set. */
 void rig_request(struct sim *s, unsigned qp, uint8_t opcode, uint32_t psn, uint64_t remote,
 		 uint32_t dma_len, uint32_t bytes);
+void rig_write(struct sim *s, uint32_t psn, uint64_t remote, uint32_t bytes);
+void rig_read(struct sim *s, uint32_t psn, uint64_t remote, uint32_t bytes);
+/* A WRITE, which is acknowledged at once. */
+void rig_written(struct sim *s, uint32_t psn, uint64_t remote, uint32_t bytes, uint32_t msn);
 /* An acknowledgement with that syndrome (aeth_ack(31), aeth_nak(...), aeth_rnr(...)). */
 void rig_ack(struct sim *s, unsigned qp, uint32_t psn, uint8_t syndrome, uint32_t msn);
 /* A READ response with that payload (NULL: a pattern). */
@@ -85,6 +89,8 @@ struct rig_packet rig_expect(struct sim *s, uint8_t opcode, uint32_t psn);
 struct rig_packet rig_expect_ack(struct sim *s, uint32_t psn, uint8_t syndrome, uint32_t msn);
 /* The same, a NAK. */
 struct rig_packet rig_expect_nak(struct sim *s, uint32_t psn, enum aeth_nak code, uint32_t msn);
+/* The next packets must be the whole answer to a READ, of that many packets, from that PSN on. */
+void rig_expect_responses(struct sim *s, uint32_t psn, uint32_t packets);
 /* No packet within `ns`. */
 void rig_silent(struct sim *s, uint64_t ns);
 

@@ -59,8 +59,7 @@ RIG_TEST(c9_152__unsolicited_ack_repeats_the_last_positive_one, make(PSN))
 	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN, 0, 0, LEN);
 	expect_credits(s, PSN, 1, 0);
 	rig_request(s, 0, WIRE_RC_READ_REQUEST, PSN + 1, AT, 2 * 1024, 0);
-	rig_expect(s, WIRE_RC_READ_RESP_FIRST, PSN + 1);
-	rig_expect(s, WIRE_RC_READ_RESP_LAST, PSN + 2);
+	rig_expect_responses(s, PSN + 1, 2);
 	rig_silent(s, MS);
 	post(s, 3);
 	expect_credits(s, PSN + 2, 2, 3); /* Acknowledge, although the last was a READ response */

@@ -10,16 +10,6 @@ static void request(struct sim *s, uint8_t opcode, uint32_t psn, uint64_t at, ui
 	rig_request(s, 0, opcode, psn, at, bytes, bytes);
 }
 
-static void write_at(struct sim *s, uint32_t psn, uint64_t at, uint32_t bytes)
-{
-	request(s, WIRE_RC_WRITE_ONLY, psn, at, bytes);
-}
-
-static void read_from(struct sim *s, uint32_t psn, uint64_t at, uint32_t bytes)
-{
-	rig_request(s, 0, WIRE_RC_READ_REQUEST, psn, at, bytes, 0);
-}
-
 static void add_to(struct sim *s, uint32_t psn, uint64_t value)
 {
 	struct wire_headers h = rig_headers(s, 0, WIRE_RC_FETCH_ADD, psn, COUNTER, 0);
@@ -77,13 +67,12 @@ static void fill(struct sim *s, uint64_t at, uint32_t bytes, uint32_t seed)
 /* Acknowledged with the most recent PSN and MSN, and not executed again. */
 TEST_RC(c9_105__duplicate_write_is_not_executed_again)
 {
-	write_at(s, PSN, AT, 64);
-	write_at(s, PSN + 1, AT + 64, 64);
-	write_at(s, PSN + 2, AT + 128, 64);
-	rig_expect_ack(s, PSN + 2, aeth_ack(0), 3);
+	rig_write(s, PSN, AT, 64);
+	rig_write(s, PSN + 1, AT + 64, 64);
+	rig_written(s, PSN + 2, AT + 128, 64, 3);
 	memset(s->node[0].memory + AT, 0, 192);
 	for (uint32_t i = 0; i < 3; i++) {
-		write_at(s, PSN + i, AT + 64 * i, 64);
+		rig_write(s, PSN + i, AT + 64 * i, 64);
 		rig_expect_ack(s, PSN + 2, aeth_ack(0), 3);
 	}
 	rig_untouched(s, AT, 192);
@@ -118,8 +107,7 @@ TEST_RC(c9_105__duplicate_send_takes_no_receive)
 /* Without AckReq, too: the rule wants a response for the duplicate. */
 TEST_RC(c9_102__valid_duplicates_without_ackreq_are_answered)
 {
-	write_at(s, PSN, AT, 64);
-	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	rig_written(s, PSN, AT, 64, 1);
 	rig_send(s, rig_headers(s, 0, WIRE_RC_WRITE_ONLY, PSN, AT, 64), NULL, 64);
 	rig_expect_ack(s, PSN, aeth_ack(0), 1);
 }
@@ -158,13 +146,11 @@ TEST_RC(c9_103__duplicates_within_a_message)
 /* In one burst with a new request: one acknowledgement, of the new one. */
 TEST_RC(c9_105__duplicates_in_front_of_new_requests)
 {
-	write_at(s, PSN, AT, 64);
-	write_at(s, PSN + 1, AT, 64);
-	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
-	write_at(s, PSN, AT, 64);
-	write_at(s, PSN + 1, AT, 64);
-	write_at(s, PSN + 2, AT + 64, 64);
-	rig_expect_ack(s, PSN + 2, aeth_ack(0), 3);
+	rig_write(s, PSN, AT, 64);
+	rig_written(s, PSN + 1, AT, 64, 2);
+	rig_write(s, PSN, AT, 64);
+	rig_write(s, PSN + 1, AT, 64);
+	rig_written(s, PSN + 2, AT + 64, 64, 3);
 	rig_holds_pattern(s, AT + 64, 64);
 	rig_silent(s, 10 * US);
 }
@@ -177,8 +163,7 @@ TEST_RC(c9_106__wrong_duplicates_are_dropped)
 {
 	uint32_t dropped = 0;
 
-	write_at(s, PSN, AT, 64);
-	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	rig_written(s, PSN, AT, 64, 1);
 	for (unsigned opcode = 0; opcode <= 0x1f; opcode++) {
 		const struct wire_opcode *op = &wire_opcodes[opcode];
 		bool good = op->kind == WIRE_KIND_SEND || op->kind == WIRE_KIND_WRITE;
@@ -220,12 +205,11 @@ static void with_a_bad_key(struct sim *s, uint8_t opcode, uint32_t psn, uint32_t
  * that cannot be answered is dropped. */
 TEST_RC(c9_115__no_nak_for_a_duplicate)
 {
-	read_from(s, PSN, AT, 3 * MTU);
+	rig_read(s, PSN, AT, 3 * MTU);
 	expect_read(s, PSN, AT, 3 * MTU);
 	add_to(s, PSN + 3, 1);
 	expect_atomic(s, PSN + 3, 0, 2);
-	write_at(s, PSN + 4, AT, 64);
-	rig_expect_ack(s, PSN + 4, aeth_ack(0), 3);
+	rig_written(s, PSN + 4, AT, 64, 3);
 	request(s, WIRE_RC_WRITE_MIDDLE, PSN + 4, AT, MTU);
 	rig_expect_ack(s, PSN + 4, aeth_ack(0), 3);
 	request(s, WIRE_RC_SEND_FIRST, PSN + 4, AT, 64);
@@ -236,18 +220,17 @@ TEST_RC(c9_115__no_nak_for_a_duplicate)
 	rig_expect_ack(s, PSN + 4, aeth_ack(0), 3);
 	with_a_bad_key(s, WIRE_RC_READ_REQUEST, PSN, 0);
 	expect_dropped(s, 1);
-	read_from(s, PSN, s->node[0].memory_bytes - 63, 64);
+	rig_read(s, PSN, s->node[0].memory_bytes - 63, 64);
 	expect_dropped(s, 2);
-	read_from(s, PSN, AT, UINT32_MAX);
+	rig_read(s, PSN, AT, UINT32_MAX);
 	expect_dropped(s, 3);
 	s->params.access = 0;
 	sim_modify(s, 0, 0, QP_RTS, QP_ATTR_ACCESS);
-	read_from(s, PSN, AT, 64);
+	rig_read(s, PSN, AT, 64);
 	expect_dropped(s, 4);
 	add_to(s, PSN + 3, 1);
 	expect_atomic(s, PSN + 3, 0, 3);
-	write_at(s, PSN + 4, AT, 64);
-	rig_expect_ack(s, PSN + 4, aeth_ack(0), 3);
+	rig_written(s, PSN + 4, AT, 64, 3);
 	rig_silent(s, 100 * US);
 	assert_int_equal(rig_state(s, 0), QP_RTS);
 	assert_int_equal(rig_epsn(s, 0), PSN + 5);
@@ -269,18 +252,17 @@ TEST_RC(c9_107__read_again_whole_and_in_part)
 	struct rig_packet p;
 
 	fill(s, AT, 5 * MTU, 1);
-	read_from(s, PSN, AT, 4 * MTU + 100);
+	rig_read(s, PSN, AT, 4 * MTU + 100);
 	expect_read(s, PSN, AT, 4 * MTU + 100);
-	write_at(s, PSN + 5, 0, 64);
-	rig_expect_ack(s, PSN + 5, aeth_ack(0), 2);
+	rig_written(s, PSN + 5, 0, 64, 2);
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		fill(s, AT, 5 * MTU, 100 + i); /* the data is read again */
-		read_from(s, PSN + rows[i].packet, AT + rows[i].packet * MTU, rows[i].bytes);
+		rig_read(s, PSN + rows[i].packet, AT + rows[i].packet * MTU, rows[i].bytes);
 		expect_read(s, PSN + rows[i].packet, AT + rows[i].packet * MTU, rows[i].bytes);
 		rig_silent(s, 10 * US);
 		assert_int_equal(rig_epsn(s, 0), PSN + 6);
 	}
-	read_from(s, PSN, AT, 64);
+	rig_read(s, PSN, AT, 64);
 	p = rig_expect(s, WIRE_RC_READ_RESP_ONLY, PSN);
 	assert_int_equal(p.h.msn, 2); /* no message more */
 }
@@ -288,7 +270,7 @@ TEST_RC(c9_107__read_again_whole_and_in_part)
 TEST_RC(c9_107__zero_length_read_again)
 {
 	for (unsigned i = 0; i < 3; i++) {
-		read_from(s, PSN, AT, 0);
+		rig_read(s, PSN, AT, 0);
 		assert_int_equal(rig_expect(s, WIRE_RC_READ_RESP_ONLY, PSN).h.msn, 1);
 	}
 	assert_int_equal(rig_epsn(s, 0), PSN + 1);
@@ -297,14 +279,14 @@ TEST_RC(c9_107__zero_length_read_again)
 /* A request for more than was executed: that is no duplicate. */
 TEST_RC(c9_108__read_beyond_what_was_executed)
 {
-	read_from(s, PSN, AT, 3 * MTU);
+	rig_read(s, PSN, AT, 3 * MTU);
 	expect_read(s, PSN, AT, 3 * MTU);
-	read_from(s, PSN, AT, 3 * MTU + 1);
-	read_from(s, PSN + 1, AT, 3 * MTU);
-	read_from(s, PSN + 2, AT, MTU + 1);
+	rig_read(s, PSN, AT, 3 * MTU + 1);
+	rig_read(s, PSN + 1, AT, 3 * MTU);
+	rig_read(s, PSN + 2, AT, MTU + 1);
 	rig_silent(s, 100 * US);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_duplicate), 3);
-	read_from(s, PSN + 1, AT, 2 * MTU); /* up to the end is well */
+	rig_read(s, PSN + 1, AT, 2 * MTU); /* up to the end is well */
 	expect_read(s, PSN + 1, AT, 2 * MTU);
 	assert_int_equal(rig_epsn(s, 0), PSN + 3);
 }
@@ -323,12 +305,11 @@ TEST_RC(c9_108__read_that_is_refused_now)
 	rig_silent(s, 100 * US);
 	s->params.access = ACCESS_REMOTE_WRITE;
 	sim_modify(s, 0, 0, QP_RTS, QP_ATTR_ACCESS);
-	read_from(s, PSN, AT, 3 * MTU);
+	rig_read(s, PSN, AT, 3 * MTU);
 	rig_silent(s, 100 * US);
 	assert_int_equal(rig_state(s, 0), QP_RTS);
 	rig_no_event(s);
-	write_at(s, PSN + 3, AT, 64);
-	rig_expect_ack(s, PSN + 3, aeth_ack(0), 2);
+	rig_written(s, PSN + 3, AT, 64, 2);
 }
 
 /* The key goes while the answer is under way: it stops, without a NAK. */
@@ -349,8 +330,7 @@ TEST_RC(c9_109__read_refused_midway)
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_duplicate), 1);
 	assert_int_equal(rig_state(s, 0), QP_RTS);
 	rig_no_event(s);
-	write_at(s, PSN + packets, AT, 64);
-	rig_expect_ack(s, PSN + packets, aeth_ack(0), 2);
+	rig_written(s, PSN + packets, AT, 64, 2);
 }
 
 /* ---- the order of answers ---- */
@@ -363,17 +343,17 @@ TEST_RC(c9_104__reads_and_atomics_before_the_ack_of_later_ones)
 	for (later = 0; later < 2; later++) { /* in one burst, and in a second one */
 		rig_reconnect(s, 0);
 		*counter_of(s) = 0;
-		read_from(s, PSN, AT, 40 * MTU);
+		rig_read(s, PSN, AT, 40 * MTU);
 		add_to(s, PSN + 40, 1);
-		write_at(s, PSN + 41, 0, 64);
+		rig_write(s, PSN + 41, 0, 64);
 		expect_read(s, PSN, AT, 40 * MTU);
 		expect_atomic(s, PSN + 40, 0, 2);
 		rig_expect_ack(s, PSN + 41, aeth_ack(0), 3);
-		read_from(s, PSN, AT, 40 * MTU);
+		rig_read(s, PSN, AT, 40 * MTU);
 		add_to(s, PSN + 40, 1);
 		if (later)
 			sim_run(s, US);
-		write_at(s, PSN + 41, 0, 64);
+		rig_write(s, PSN + 41, 0, 64);
 		expect_read(s, PSN, AT, 40 * MTU);
 		expect_atomic(s, PSN + 40, 0, 3);
 		rig_expect_ack(s, PSN + 41, aeth_ack(0), 3);
@@ -383,18 +363,18 @@ TEST_RC(c9_104__reads_and_atomics_before_the_ack_of_later_ones)
 
 TEST_RC(c9_110__duplicates_are_answered_in_psn_order)
 {
-	read_from(s, PSN, AT, 3 * MTU);
+	rig_read(s, PSN, AT, 3 * MTU);
 	add_to(s, PSN + 3, 5);
-	read_from(s, PSN + 4, AT, 2 * MTU);
+	rig_read(s, PSN + 4, AT, 2 * MTU);
 	add_to(s, PSN + 6, 5);
 	expect_read(s, PSN, AT, 3 * MTU);
 	expect_atomic(s, PSN + 3, 0, 2);
 	expect_read(s, PSN + 4, AT, 2 * MTU);
 	expect_atomic(s, PSN + 6, 5, 4);
 
-	read_from(s, PSN + 4, AT, 2 * MTU);
+	rig_read(s, PSN + 4, AT, 2 * MTU);
 	add_to(s, PSN + 6, 5);
-	read_from(s, PSN, AT, 3 * MTU);
+	rig_read(s, PSN, AT, 3 * MTU);
 	add_to(s, PSN + 3, 5);
 	expect_read(s, PSN, AT, 3 * MTU);
 	expect_atomic(s, PSN + 3, 0, 4);
@@ -423,15 +403,15 @@ static void interrupted(struct sim *s, bool is_new)
 	uint32_t big = 1 << 20, packets = big / MTU, next = PSN + 4;
 	struct rig_packet p;
 
-	read_from(s, PSN, AT, 3 * MTU);
+	rig_read(s, PSN, AT, 3 * MTU);
 	expect_read(s, PSN, AT, 3 * MTU);
-	read_from(s, PSN + 3, 0, big);
+	rig_read(s, PSN + 3, 0, big);
 	if (!is_new) {
 		expect_read(s, PSN + 3, 0, big);
-		read_from(s, PSN + 3, 0, big);
+		rig_read(s, PSN + 3, 0, big);
 	}
 	rig_expect(s, WIRE_RC_READ_RESP_FIRST, PSN + 3);
-	read_from(s, PSN, AT, 3 * MTU);
+	rig_read(s, PSN, AT, 3 * MTU);
 	p = behind_middles(s, &next);
 	assert_int_equal(p.h.opcode, WIRE_RC_READ_RESP_FIRST);
 	assert_int_equal(p.h.psn, PSN);
@@ -462,9 +442,9 @@ TEST_RC(c9_110__same_read_asked_for_again_while_it_is_answered)
 	uint32_t big = 1 << 20, packets = big / MTU, from = 500, next = PSN + 1;
 	struct rig_packet p;
 
-	read_from(s, PSN, 0, big);
+	rig_read(s, PSN, 0, big);
 	rig_expect(s, WIRE_RC_READ_RESP_FIRST, PSN);
-	read_from(s, PSN + from, from * MTU, big - from * MTU);
+	rig_read(s, PSN + from, from * MTU, big - from * MTU);
 	p = behind_middles(s, &next);
 	assert_int_equal(p.h.opcode, WIRE_RC_READ_RESP_FIRST);
 	assert_int_equal(p.h.psn, PSN + from);
@@ -474,8 +454,7 @@ TEST_RC(c9_110__same_read_asked_for_again_while_it_is_answered)
 	assert_int_equal(p.h.psn, PSN + packets - 1);
 	assert_int_equal(next, PSN + packets - 1);
 	rig_silent(s, 100 * US);
-	write_at(s, PSN + packets, AT, 64);
-	rig_expect_ack(s, PSN + packets, aeth_ack(0), 2);
+	rig_written(s, PSN + packets, AT, 64, 2);
 }
 
 /* A peer that repeats requests endlessly occupies no more of our memory than a few entries. */
@@ -485,18 +464,18 @@ TEST_RC(duplicates__flood_of_reads_is_bounded)
 	struct rig_packet p;
 
 	for (unsigned i = 0; i < 2; i++) {
-		read_from(s, PSN + i * packets, 0, big);
+		rig_read(s, PSN + i * packets, 0, big);
 		expect_read(s, PSN + i * packets, 0, big);
 	}
-	read_from(s, PSN, 0, big); /* later answers wait behind it */
+	rig_read(s, PSN, 0, big); /* later answers wait behind it */
 	for (unsigned i = 0; i < 600; i++)
-		read_from(s, PSN + 2 * packets - 1 - i, 0, MTU);
+		rig_read(s, PSN + 2 * packets - 1 - i, 0, MTU);
 	expect_read(s, PSN, 0, big);
 	while (rig_recv(s, &p, 100 * US))
 		assert_int_equal(p.h.opcode, WIRE_RC_READ_RESP_ONLY);
 	assert_true(sim_counter(s, 0, COUNTER_drop_duplicate) > 0);
 	assert_int_equal(rig_state(s, 0), QP_RTS);
-	read_from(s, PSN + 1, MTU, MTU);
+	rig_read(s, PSN + 1, MTU, MTU);
 	expect_read(s, PSN + 1, MTU, MTU);
 }
 
@@ -619,8 +598,7 @@ TEST(o9_066__results_of_a_psn_that_came_round)
 	spend(s, PSN + PSN_WINDOW, at, key, PSN_WINDOW);
 	add_to(s, PSN, 1); /* executed */
 	expect_atomic(s, PSN, 12, 5);
-	write_at(s, PSN + 1, AT, 64);
-	rig_expect_ack(s, PSN + 1, aeth_ack(0), 6);
+	rig_written(s, PSN + 1, AT, 64, 6);
 	add_to(s, PSN, 1); /* o9-66 */
 	expect_atomic(s, PSN, 12, 6);
 	add_to(s, PSN + 1, 1); /* o9-67: that is a WRITE now */
@@ -632,12 +610,10 @@ TEST(o9_066__results_of_a_psn_that_came_round)
 
 TEST_RC(o9_067__unknown_atomics_are_dropped)
 {
-	write_at(s, PSN, AT, 64);
-	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	rig_written(s, PSN, AT, 64, 1);
 	add_to(s, PSN + 1, 1);
 	expect_atomic(s, PSN + 1, 0, 2);
-	write_at(s, PSN + 2, AT, 64);
-	rig_expect_ack(s, PSN + 2, aeth_ack(0), 3);
+	rig_written(s, PSN + 2, AT, 64, 3);
 	add_to(s, PSN, 1); /* that was no atomic */
 	swap(s, PSN + 2, 1, 7);
 	add_to(s, PSN - 1, 1); /* before the connection */
@@ -650,8 +626,7 @@ TEST_RC(o9_067__unknown_atomics_are_dropped)
 /* PSN 0 of a connection that has executed no atomic: nothing is remembered. */
 TEST_RIG_WITH(o9_067__nothing_remembered_of_psn_0, p.psn = 0, p.no_credits = true)
 {
-	write_at(s, 0, AT, 64);
-	rig_expect_ack(s, 0, aeth_ack(0), 1);
+	rig_written(s, 0, AT, 64, 1);
 	add_to(s, 0, 1);
 	rig_silent(s, 100 * US);
 	assert_true(*counter_of(s) == 0);
@@ -679,8 +654,7 @@ TEST_RC(o9_068__results_do_not_outlive_the_connection)
 	add_to(s, PSN, 1);
 	expect_atomic(s, PSN, 0, 1);
 	rig_reconnect(s, 0);
-	write_at(s, PSN, AT, 64);
-	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	rig_written(s, PSN, AT, 64, 1);
 	add_to(s, PSN, 1);
 	rig_silent(s, 100 * US);
 	assert_true(*counter_of(s) == 1);

@@ -10,11 +10,6 @@
 
 enum { PSN = 0x100, AT = 4096, RECV = 1 << 20, MTU = 1024 };
 
-static void write_at(struct sim *s, uint32_t psn, uint64_t at, uint32_t bytes)
-{
-	rig_request(s, 0, WIRE_RC_WRITE_ONLY, psn, at, bytes, bytes);
-}
-
 static void add(struct sim *s, unsigned qp, uint32_t psn)
 {
 	struct wire_headers h = rig_headers(s, qp, WIRE_RC_FETCH_ADD, psn, AT, 0);
@@ -82,7 +77,7 @@ TEST_RC(c9_105__early_requests_sent_again_are_duplicates)
 	for (uint32_t i = 1; i < PACKETS; i++)
 		add(s, 0, PSN + i);
 	rig_expect_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
-	write_at(s, PSN, AT + 8, 8);
+	rig_write(s, PSN, AT + 8, 8);
 	for (uint32_t i = 1; i < PACKETS; i++)
 		rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + i);
 	for (uint32_t i = 1; i < PACKETS; i++)
@@ -100,7 +95,7 @@ TEST_RC(c9_095__early_requests_are_acknowledged_together)
 	enum { PACKETS = 3 * BURST };
 
 	for (uint32_t i = PACKETS; i-- > 0;)
-		write_at(s, PSN + i, AT, 8);
+		rig_write(s, PSN + i, AT, 8);
 	rig_expect_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
 	rig_expect_ack(s, PSN + PACKETS - 1, aeth_ack(0), PACKETS);
 	rig_silent(s, 10 * US);
@@ -115,7 +110,7 @@ TEST_RC(c9_114__an_early_request_that_comes_twice_is_kept_once)
 	rig_silent(s, 10 * US);
 	assert_int_equal(kept(s), 1);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_out_of_sequence), 2);
-	write_at(s, PSN, AT + 8, 8);
+	rig_write(s, PSN, AT + 8, 8);
 	rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 1);
 	assert_true(word(s) == 1);
 }
@@ -162,13 +157,13 @@ TEST_RC(c9_080__each_gap_draws_one_nak)
 /* A kept request is checked in its turn, and those behind it fall with the queue pair. */
 TEST_RC(c9_087__a_bad_early_request_is_refused_in_its_turn)
 {
-	write_at(s, PSN + 1, AT, 64);
+	rig_write(s, PSN + 1, AT, 64);
 	rig_expect_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
 	rig_request(s, 0, WIRE_RC_WRITE_MIDDLE, PSN + 2, AT, 0, MTU);
-	write_at(s, PSN + 3, AT + 64, 64);
-	write_at(s, PSN + 5, AT + 64, 64);
+	rig_write(s, PSN + 3, AT + 64, 64);
+	rig_write(s, PSN + 5, AT + 64, 64);
 	rig_silent(s, 10 * US);
-	write_at(s, PSN, AT, 64);
+	rig_write(s, PSN, AT, 64);
 	rig_expect_refusal(s, 0, PSN + 2, AETH_NAK_INVALID_REQUEST, 2);
 	rig_untouched(s, AT + 64, 64);
 	assert_int_equal(kept(s), 0);
@@ -178,7 +173,7 @@ TEST_RC(c9_087__a_bad_early_request_is_refused_in_its_turn)
 TEST_RC(c9_114__nothing_is_kept_behind_an_rnr_nak)
 {
 	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN, 0, 0, 64);
-	write_at(s, PSN + 1, AT, 64);
+	rig_write(s, PSN + 1, AT, 64);
 	rig_expect_ack(s, PSN, aeth_rnr(1), 0);
 	rig_silent(s, 10 * US);
 	assert_int_equal(kept(s), 0);
@@ -187,7 +182,7 @@ TEST_RC(c9_114__nothing_is_kept_behind_an_rnr_nak)
 TEST_RC(early__a_damaged_packet_is_not_kept)
 {
 	rig_bad_icrc(s);
-	write_at(s, PSN + 1, AT, MTU);
+	rig_write(s, PSN + 1, AT, MTU);
 	rig_silent(s, 10 * US);
 	assert_int_equal(kept(s), 0);
 }
@@ -196,8 +191,8 @@ TEST_RC(early__a_damaged_packet_is_not_kept)
 TEST_RC(early__none_survives_a_reset_or_an_error)
 {
 	for (unsigned error = 0; error < 2; error++) {
-		write_at(s, PSN + 1, AT, 64);
-		write_at(s, PSN + 200, AT, 64);
+		rig_write(s, PSN + 1, AT, 64);
+		rig_write(s, PSN + 200, AT, 64);
 		rig_expect_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
 		if (error) {
 			sim_modify(s, 0, 0, QP_ERR, 0);
@@ -206,8 +201,7 @@ TEST_RC(early__none_survives_a_reset_or_an_error)
 		}
 		rig_reconnect(s, 0);
 		assert_int_equal(kept(s), 0);
-		write_at(s, PSN, AT + 64, 64);
-		rig_expect_ack(s, PSN, aeth_ack(0), 1);
+		rig_written(s, PSN, AT + 64, 64, 1);
 		rig_silent(s, 10 * US);
 		rig_untouched(s, AT, 64);
 		rig_reconnect(s, 0);
@@ -220,26 +214,25 @@ TEST_RC(early__all_survive_a_wake)
 	struct engine *e = s->node[0].hca->engines;
 	struct qp *q = sim_context(s, 0, 0);
 
-	write_at(s, PSN + 1, AT, 64);
+	rig_write(s, PSN + 1, AT, 64);
 	rig_expect_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
 	wake_post(&e->wake[WAKE_EE], &q->wake[WAKE_EE], q->index);
 	sim_run(s, 10 * US);
-	write_at(s, PSN, AT, 64);
+	rig_write(s, PSN, AT, 64);
 	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
 }
 
 /* A gap that is never filled: the packets behind it go back to the pool. */
 TEST_RC(early__none_stays_for_ever)
 {
-	write_at(s, PSN + 1, AT, 64);
-	write_at(s, PSN + 200, AT, 64);
+	rig_write(s, PSN + 1, AT, 64);
+	rig_write(s, PSN + 200, AT, 64);
 	rig_expect_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
 	assert_int_equal(kept(s), 2);
 	sim_run(s, 200 * MS);
 	assert_int_equal(kept(s), 0);
 	assert_int_equal(sim_counter(s, 0, COUNTER_early_dropped), 2);
-	write_at(s, PSN, AT + 64, 64);
-	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	rig_written(s, PSN, AT + 64, 64, 1);
 	rig_untouched(s, AT, 64);
 }
 
@@ -250,19 +243,19 @@ TEST_RC(early__none_stays_when_buffers_are_short)
 	unsigned n = 0, most = pool->size - pool->size / 10;
 	struct rte_mbuf **m = calloc(most, sizeof(*m));
 
-	write_at(s, PSN + 1, AT, 64);
+	rig_write(s, PSN + 1, AT, 64);
 	rig_expect_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
 	while (n < most && (m[n] = rte_pktmbuf_alloc(pool)))
 		n++;
 	sim_run(s, MS);
 	assert_int_equal(kept(s), 0);
-	write_at(s, PSN + 2, AT, 64);
+	rig_write(s, PSN + 2, AT, 64);
 	sim_run(s, MS);
 	assert_int_equal(kept(s), 0);
 	rte_pktmbuf_free_bulk(m, n);
 	free(m);
 	sim_run(s, MS);
-	write_at(s, PSN + 3, AT, 64);
+	rig_write(s, PSN + 3, AT, 64);
 	sim_run(s, MS);
 	assert_int_equal(kept(s), 1);
 }
@@ -311,11 +304,11 @@ TEST_RC(early__a_queue_pair_has_a_share)
  * the NAK demands. */
 static void come_late(struct sim *s, uint32_t psn, uint64_t late, bool twice)
 {
-	write_at(s, psn + 1, AT, 8);
+	rig_write(s, psn + 1, AT, 8);
 	rig_expect_nak(s, psn, AETH_NAK_SEQUENCE, psn - PSN);
 	sim_run(s, late);
 	for (unsigned i = 0; i < 1u + twice; i++) {
-		write_at(s, psn, AT, 8);
+		rig_write(s, psn, AT, 8);
 		rig_expect_ack(s, psn + 1, aeth_ack(0), psn - PSN + 2);
 	}
 }
@@ -325,10 +318,10 @@ static uint64_t wait_for_nak(struct sim *s, uint32_t psn)
 {
 	uint64_t began_ns = s->now_ns;
 
-	write_at(s, psn + 1, AT, 8);
+	rig_write(s, psn + 1, AT, 8);
 	rig_expect_nak(s, psn, AETH_NAK_SEQUENCE, psn - PSN);
 	began_ns = s->now_ns - began_ns;
-	write_at(s, psn, AT, 8);
+	rig_write(s, psn, AT, 8);
 	rig_expect_ack(s, psn + 1, aeth_ack(0), psn - PSN + 2);
 	return began_ns;
 }
@@ -339,10 +332,10 @@ TEST_RC(c9_079__a_network_that_reorders_draws_naks_later)
 {
 	come_late(s, PSN, 20 * US, true);
 	come_late(s, PSN + 2, 20 * US, true);
-	write_at(s, PSN + 5, AT, 8);
-	write_at(s, PSN + 6, AT, 8);
+	rig_write(s, PSN + 5, AT, 8);
+	rig_write(s, PSN + 6, AT, 8);
 	rig_silent(s, 33 * US);
-	write_at(s, PSN + 4, AT, 8);
+	rig_write(s, PSN + 4, AT, 8);
 	rig_expect_ack(s, PSN + 6, aeth_ack(0), 7);
 	assert_in_range(wait_for_nak(s, PSN + 7), 55 * US, 100 * US); /* the latest counts */
 	assert_int_equal(sim_counter(s, 0, COUNTER_nak_sequence_sent), 3);
@@ -369,11 +362,11 @@ TEST_RC(early__no_nak_waits_beyond_a_reset)
 {
 	come_late(s, PSN, 20 * US, true);
 	come_late(s, PSN + 2, 20 * US, true);
-	write_at(s, PSN + 5, AT, 8);
+	rig_write(s, PSN + 5, AT, 8);
 	sim_run(s, 2 * US);
 	rig_reconnect(s, 0);
 	rig_silent(s, MS);
-	write_at(s, PSN + 1, AT, 8);
+	rig_write(s, PSN + 1, AT, 8);
 	rig_expect_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
 }
 
@@ -382,7 +375,7 @@ TEST_RC(early__no_nak_waits_beyond_an_error)
 {
 	come_late(s, PSN, 20 * US, true);
 	come_late(s, PSN + 2, 20 * US, true);
-	write_at(s, PSN + 5, AT, 8);
+	rig_write(s, PSN + 5, AT, 8);
 	sim_run(s, 2 * US);
 	sim_context(s, 0, 0)->state = QP_ERR;
 	rig_silent(s, MS);
@@ -393,7 +386,7 @@ TEST_RC(c9_114__no_sequence_nak_follows_an_rnr_nak)
 {
 	come_late(s, PSN, 20 * US, true);
 	come_late(s, PSN + 2, 20 * US, true);
-	write_at(s, PSN + 5, AT, 8);
+	rig_write(s, PSN + 5, AT, 8);
 	rig_silent(s, 5 * US);
 	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN + 4, 0, 0, 64);
 	rig_expect_ack(s, PSN + 4, aeth_rnr(1), 4);
@@ -413,11 +406,11 @@ TEST_RC(c9_079__a_dropped_request_ends_patience)
 	uint64_t began_ns;
 
 	make_patient(s);
-	write_at(s, PSN + 5, AT, 8);
+	rig_write(s, PSN + 5, AT, 8);
 	rig_silent(s, 50 * US);
 	s->node[0].hca->engines[0].settings.loss_recovery = LOSS_RECOVERY_STANDARD;
 	began_ns = s->now_ns;
-	write_at(s, PSN + 6, AT, 8);
+	rig_write(s, PSN + 6, AT, 8);
 	rig_expect_nak(s, PSN + 4, AETH_NAK_SEQUENCE, 4);
 	assert_in_range(s->now_ns - began_ns, 1, 50 * US);
 }
@@ -427,9 +420,9 @@ TEST_RC(c9_079__a_second_copy_ends_no_patience)
 {
 	make_patient(s);
 	for (unsigned i = 0; i < 3; i++)
-		write_at(s, PSN + 5, AT, 8);
+		rig_write(s, PSN + 5, AT, 8);
 	rig_silent(s, 100 * US);
-	write_at(s, PSN + 4, AT, 8);
+	rig_write(s, PSN + 4, AT, 8);
 	rig_expect_ack(s, PSN + 5, aeth_ack(0), 6);
 }
 
@@ -439,10 +432,10 @@ TEST_RC(c9_079__one_nak_when_patience_ends)
 	struct engine *e = s->node[0].hca->engines;
 
 	make_patient(s);
-	write_at(s, PSN + 5, AT, 8);
+	rig_write(s, PSN + 5, AT, 8);
 	sim_run(s, 3 * US);
 	stepping_set(e, 1u << MODULE_EE);
-	write_at(s, PSN + 6, AT, 8);
+	rig_write(s, PSN + 6, AT, 8);
 	sim_run(s, 2 * MS);
 	stepping_set(e, 0);
 	rig_expect_nak(s, PSN + 4, AETH_NAK_SEQUENCE, 4);
@@ -456,10 +449,10 @@ TEST_RC(early__a_gap_that_waits_is_no_step)
 	struct step_report r;
 
 	make_patient(s);
-	write_at(s, PSN + 5, AT, 8);
+	rig_write(s, PSN + 5, AT, 8);
 	sim_run(s, 3 * US);
 	stepping_set(e, 1u << MODULE_EE);
-	write_at(s, PSN + 4, AT, 8);
+	rig_write(s, PSN + 4, AT, 8);
 	sim_run(s, 3 * US);
 	stepping_ask(e, MODULE_EE, 5);
 	do
@@ -478,7 +471,7 @@ TEST_RC(early__a_filled_gap_ends_no_burst)
 	uint64_t busy = stage->busy_polls;
 
 	for (uint32_t i = 0; i < BURST; i++)
-		write_at(s, PSN + (i ^ 1), AT, 8);
+		rig_write(s, PSN + (i ^ 1), AT, 8);
 	while (rig_epsn(s, 0) != PSN + BURST)
 		sim_step(s);
 	assert_in_range(stage->busy_polls - busy, 1, 8);
@@ -492,8 +485,8 @@ TEST_RC(early__none_stays_for_ever_while_the_lcore_sleeps)
 {
 	enum { SLEEPS = 20 };
 
-	write_at(s, PSN + 1, AT, 64);
-	write_at(s, PSN + 200, AT, 64);
+	rig_write(s, PSN + 1, AT, 64);
+	rig_write(s, PSN + 200, AT, 64);
 	rig_expect_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
 	assert_int_equal(kept(s), 2);
 	for (unsigned i = 0; i < SLEEPS; i++) {

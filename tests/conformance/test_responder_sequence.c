@@ -5,20 +5,10 @@
 
 enum { PSN = 0x100, AT = 4096, MTU = 1024 };
 
-static void write_at(struct sim *s, uint32_t psn, uint64_t at, uint32_t bytes)
-{
-	rig_request(s, 0, WIRE_RC_WRITE_ONLY, psn, at, bytes, bytes);
-}
-
 /* The same without AckReq. */
 static void write_quietly(struct sim *s, uint32_t psn, uint64_t at, uint32_t bytes)
 {
 	rig_send(s, rig_headers(s, 0, WIRE_RC_WRITE_ONLY, psn, at, bytes), NULL, bytes);
-}
-
-static void read_from(struct sim *s, uint32_t psn, uint64_t at, uint32_t bytes)
-{
-	rig_request(s, 0, WIRE_RC_READ_REQUEST, psn, at, bytes, 0);
 }
 
 /* ---- C9-62, C9-63 ---- */
@@ -26,18 +16,16 @@ static void read_from(struct sim *s, uint32_t psn, uint64_t at, uint32_t bytes)
 /* Each response of a long exchange has its PSN, in the order of the requests. */
 static void responses_in_order(struct sim *s, uint32_t psn)
 {
-	write_at(s, psn, AT, 100);
-	read_from(s, psn + 1, AT, 2 * MTU + 10);
+	rig_write(s, psn, AT, 100);
+	rig_read(s, psn + 1, AT, 2 * MTU + 10);
 	rig_request(s, 0, WIRE_RC_FETCH_ADD, psn + 4, AT + 4096, 0, 0);
-	write_at(s, psn + 5, AT, 100);
-	read_from(s, psn + 6, AT, 0);
-	read_from(s, psn + 7, AT, MTU);
+	rig_write(s, psn + 5, AT, 100);
+	rig_read(s, psn + 6, AT, 0);
+	rig_read(s, psn + 7, AT, MTU);
 	rig_request(s, 0, WIRE_RC_CMP_SWAP, psn + 8, AT + 4096, 0, 0);
-	write_at(s, psn + 9, AT, 100);
+	rig_write(s, psn + 9, AT, 100);
 	rig_expect_ack(s, psn, aeth_ack(0), 1);
-	rig_expect(s, WIRE_RC_READ_RESP_FIRST, psn + 1);
-	rig_expect(s, WIRE_RC_READ_RESP_MIDDLE, psn + 2);
-	rig_expect(s, WIRE_RC_READ_RESP_LAST, psn + 3);
+	rig_expect_responses(s, psn + 1, 3);
 	rig_expect(s, WIRE_RC_ATOMIC_ACK, psn + 4);
 	rig_expect_ack(s, psn + 5, aeth_ack(0), 4);
 	rig_expect(s, WIRE_RC_READ_RESP_ONLY, psn + 6);
@@ -98,15 +86,14 @@ TEST_RC(c9_063__every_kind_of_request_is_acknowledged)
 
 TEST_RC(c9_074__psn_is_compared_before_execution)
 {
-	write_at(s, PSN, AT, 64);
-	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	rig_written(s, PSN, AT, 64, 1);
 	memset(s->node[0].memory + AT, 0, 64);
-	write_at(s, PSN, AT, 64); /* behind */
+	rig_write(s, PSN, AT, 64); /* behind */
 	rig_expect_ack(s, PSN, aeth_ack(0), 1);
-	write_at(s, PSN + 2, AT, 64); /* ahead */
+	rig_write(s, PSN + 2, AT, 64); /* ahead */
 	rig_expect_nak(s, PSN + 1, AETH_NAK_SEQUENCE, 1);
 	rig_untouched(s, AT, 64);
-	write_at(s, PSN + 1, AT, 64); /* this one */
+	rig_write(s, PSN + 1, AT, 64); /* this one */
 	rig_expect_ack(s, PSN + 2, aeth_ack(0), 3);
 	rig_holds_pattern(s, AT, 64);
 }
@@ -126,13 +113,12 @@ static void expected_psn(uint8_t mtu_code)
 	for (unsigned i = 0; i < sizeof(reads) / 4; i++) {
 		uint32_t packets = reads[i] ? (reads[i] + mtu - 1) / mtu : 1;
 
-		read_from(s, psn, AT, reads[i]);
+		rig_read(s, psn, AT, reads[i]);
 		for (uint32_t k = 0; k < packets; k++)
 			assert_true(rig_recv(s, &got, MS));
 		psn = (psn + packets) & PSN_MASK;
 		assert_int_equal(rig_epsn(s, 0), psn);
-		write_at(s, psn, AT, 64);
-		rig_expect_ack(s, psn, aeth_ack(0), 2 * i + 2);
+		rig_written(s, psn, AT, 64, 2 * i + 2);
 		psn = (psn + 1) & PSN_MASK;
 	}
 	rig_end(s);
@@ -169,8 +155,8 @@ static void dropped_in_state(struct sim *s)
 	uint64_t before = sim_counter(s, 0, COUNTER_drop_qp_state);
 	uint32_t epsn = rig_epsn(s, 0);
 
-	write_at(s, PSN, AT, 64);
-	write_at(s, PSN + 5, AT, 64);
+	rig_write(s, PSN, AT, 64);
+	rig_write(s, PSN + 5, AT, 64);
 	rig_silent(s, 10 * US);
 	rig_untouched(s, AT, 64);
 	assert_int_equal(rig_epsn(s, 0), epsn);
@@ -185,14 +171,11 @@ TEST_RC(c9_076__no_state_but_a_receiving_one_moves_the_expected_psn)
 	dropped_in_state(s);
 	sim_modify(s, 0, 0, QP_RTR, 0);
 	rig_no_event(s);
-	write_at(s, PSN, AT, 64);
-	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	rig_written(s, PSN, AT, 64, 1);
 	sim_modify(s, 0, 0, QP_RTS, 0);
-	write_at(s, PSN + 1, AT, 64);
-	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
+	rig_written(s, PSN + 1, AT, 64, 2);
 	sim_modify(s, 0, 0, QP_SQD, 0);
-	write_at(s, PSN + 2, AT, 64);
-	rig_expect_ack(s, PSN + 2, aeth_ack(0), 3);
+	rig_written(s, PSN + 2, AT, 64, 3);
 	assert_int_equal(rig_epsn(s, 0), PSN + 3);
 	memset(s->node[0].memory + AT, 0, 64);
 	sim_modify(s, 0, 0, QP_ERR, 0);
@@ -202,15 +185,13 @@ TEST_RC(c9_076__no_state_but_a_receiving_one_moves_the_expected_psn)
 /* The first packet in RTR raises an event, once; in RTS there is none. */
 TEST_RC(events__communication_established)
 {
-	write_at(s, PSN, AT, 64);
-	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	rig_written(s, PSN, AT, 64, 1);
 	rig_no_event(s);
 	sim_modify(s, 0, 0, QP_RST, 0);
 	sim_modify(s, 0, 0, QP_INIT, 0);
 	sim_modify(s, 0, 0, QP_RTR, 0);
-	write_at(s, PSN, AT, 64);
-	write_at(s, PSN + 1, AT, 64);
-	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
+	rig_write(s, PSN, AT, 64);
+	rig_written(s, PSN + 1, AT, 64, 2);
 	rig_expect_event(s, EQE_COMM_EST, s->node[0].qp[0].qpn);
 	rig_no_event(s);
 }
@@ -220,9 +201,8 @@ TEST_RC(c9_076__bad_packets_leave_the_expected_psn)
 {
 	struct wire_headers h;
 
-	write_at(s, PSN, AT, 64);
-	rig_expect_ack(s, PSN, aeth_ack(0), 1);
-	write_at(s, PSN + 3, AT, 64);
+	rig_written(s, PSN, AT, 64, 1);
+	rig_write(s, PSN + 3, AT, 64);
 	rig_expect_nak(s, PSN + 1, AETH_NAK_SEQUENCE, 1);
 	assert_int_equal(rig_epsn(s, 0), PSN + 1);
 	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN + 1, 0, 0, 64);
@@ -239,19 +219,19 @@ TEST_RC(c9_076__bad_packets_leave_the_expected_psn)
 TEST_RC(c9_078__duplicates_of_each_kind_are_answered)
 {
 	sim_post_recv(s, 0, 0, 1 << 20, 1000);
-	write_at(s, PSN, AT, 64);
+	rig_write(s, PSN, AT, 64);
 	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN + 1, 0, 0, 64);
 	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
-	read_from(s, PSN + 2, AT, 64);
+	rig_read(s, PSN + 2, AT, 64);
 	rig_expect(s, WIRE_RC_READ_RESP_ONLY, PSN + 2);
 	rig_request(s, 0, WIRE_RC_FETCH_ADD, PSN + 3, AT + 4096, 0, 0);
 	rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 3);
 
-	write_at(s, PSN, AT, 64);
+	rig_write(s, PSN, AT, 64);
 	rig_expect_ack(s, PSN + 3, aeth_ack(0), 4);
 	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN + 1, 0, 0, 64);
 	rig_expect_ack(s, PSN + 3, aeth_ack(0), 4);
-	read_from(s, PSN + 2, AT, 64);
+	rig_read(s, PSN + 2, AT, 64);
 	rig_expect(s, WIRE_RC_READ_RESP_ONLY, PSN + 2);
 	rig_request(s, 0, WIRE_RC_FETCH_ADD, PSN + 3, AT + 4096, 0, 0);
 	rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 3);
@@ -270,9 +250,8 @@ TEST_RC(c9_079__borders_of_the_valid_region)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		rig_reconnect(s, 0);
 		memset(s->node[0].memory + AT, 0, 128);
-		write_at(s, PSN, AT, 64);
-		rig_expect_ack(s, PSN, aeth_ack(0), 1);
-		write_at(s, PSN + 1 + rows[i].ahead, AT + 64, 64);
+		rig_written(s, PSN, AT, 64, 1);
+		rig_write(s, PSN + 1 + rows[i].ahead, AT + 64, 64);
 		if (rows[i].duplicate)
 			rig_expect_ack(s, PSN, aeth_ack(0), 1);
 		else
@@ -284,8 +263,8 @@ TEST_RC(c9_079__borders_of_the_valid_region)
 
 TEST_RC(c9_079__gap_draws_a_nak_with_the_expected_psn)
 {
-	write_at(s, PSN, AT, 100);
-	write_at(s, PSN + 2, AT + 100, 100);
+	rig_write(s, PSN, AT, 100);
+	rig_write(s, PSN + 2, AT + 100, 100);
 	rig_expect_ack(s, PSN, aeth_ack(0), 1);
 	rig_expect_nak(s, PSN + 1, AETH_NAK_SEQUENCE, 1);
 	rig_silent(s, MS);
@@ -302,14 +281,11 @@ TEST_RC(c9_079__what_precedes_is_done_before_the_nak)
 
 	sim_post_recv(s, 0, 0, 1 << 20, 1000);
 	write_quietly(s, PSN, AT, 100);
-	read_from(s, PSN + 1, AT, packets * MTU);
+	rig_read(s, PSN + 1, AT, packets * MTU);
 	rig_send(s, rig_headers(s, 0, WIRE_RC_SEND_ONLY, PSN + 1 + packets, 0, 0), NULL, 500);
 	rig_request(s, 0, WIRE_RC_FETCH_ADD, PSN + 2 + packets, AT + 4096, 0, 0);
-	write_at(s, PSN + 10 + packets, AT + 100, 100);
-	rig_expect(s, WIRE_RC_READ_RESP_FIRST, PSN + 1);
-	for (uint32_t i = 1; i + 1 < packets; i++)
-		rig_expect(s, WIRE_RC_READ_RESP_MIDDLE, PSN + 1 + i);
-	rig_expect(s, WIRE_RC_READ_RESP_LAST, PSN + packets);
+	rig_write(s, PSN + 10 + packets, AT + 100, 100);
+	rig_expect_responses(s, PSN + 1, packets);
 	rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 2 + packets);
 	rig_expect_nak(s, PSN + 3 + packets, AETH_NAK_SEQUENCE, 4);
 	rig_expect_cqe(s, USER_RECV, 0, 0);
@@ -320,9 +296,8 @@ TEST_RC(c9_079__what_precedes_is_done_before_the_nak)
 
 static void open_gap(struct sim *s)
 {
-	write_at(s, PSN, AT, 64);
-	rig_expect_ack(s, PSN, aeth_ack(0), 1);
-	write_at(s, PSN + 2, AT + 64, 64);
+	rig_written(s, PSN, AT, 64, 1);
+	rig_write(s, PSN + 2, AT + 64, 64);
 	rig_expect_nak(s, PSN + 1, AETH_NAK_SEQUENCE, 1);
 }
 
@@ -331,8 +306,8 @@ TEST_RC(c9_080__silence_until_the_expected_request)
 	s->node[0].hca->engines[0].settings.loss_recovery = LOSS_RECOVERY_STANDARD;
 	open_gap(s);
 	for (uint32_t i = 0; i < 10; i++)
-		write_at(s, PSN + 2 + i, AT + 64, 64);
-	read_from(s, PSN + 2, AT, 64);
+		rig_write(s, PSN + 2 + i, AT + 64, 64);
+	rig_read(s, PSN + 2, AT, 64);
 	rig_request(s, 0, WIRE_RC_FETCH_ADD, PSN + 3, AT + 64, 0, 0);
 	rig_request(s, 0, 0x1f, PSN + 3, 0, 0, 0);
 	rig_request(s, 0, WIRE_RC_SEND_ONLY, PSN + 4, 0, 0, 64);
@@ -340,19 +315,17 @@ TEST_RC(c9_080__silence_until_the_expected_request)
 	rig_untouched(s, AT + 64, 64);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_out_of_sequence), 15);
 	assert_int_equal(sim_context(s, 0, 0)->ee.ahead, 15);
-	write_at(s, PSN + 1, AT + 64, 64);
-	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
-	write_at(s, PSN + 3, AT, 64); /* a new gap draws a new NAK */
+	rig_written(s, PSN + 1, AT + 64, 64, 2);
+	rig_write(s, PSN + 3, AT, 64); /* a new gap draws a new NAK */
 	rig_expect_nak(s, PSN + 2, AETH_NAK_SEQUENCE, 2);
 }
 
 TEST_RC(c9_080__a_valid_duplicate_is_answered_in_the_silence)
 {
 	open_gap(s);
-	write_at(s, PSN + 2, AT + 64, 64);
+	rig_write(s, PSN + 2, AT + 64, 64);
 	rig_silent(s, 10 * US);
-	write_at(s, PSN, AT, 64);
-	rig_expect_ack(s, PSN, aeth_ack(0), 1);
+	rig_written(s, PSN, AT, 64, 1);
 	rig_untouched(s, AT + 64, 64);
 }
 
@@ -382,18 +355,17 @@ TEST_RC(c9_114__silence_after_an_rnr_nak)
 
 TEST_RIG_WITH(c9_121__nak_reports_the_expected_psn_past_the_wrap, p.psn = 0xffffff)
 {
-	write_at(s, 0xffffff, AT, 64);
-	write_at(s, 3, AT + 64, 64);
+	rig_write(s, 0xffffff, AT, 64);
+	rig_write(s, 3, AT + 64, 64);
 	rig_expect_ack(s, 0xffffff, aeth_ack(0), 1);
 	rig_expect_nak(s, 0, AETH_NAK_SEQUENCE, 1);
-	write_at(s, 0, AT + 64, 64);
-	rig_expect_ack(s, 0, aeth_ack(0), 2);
+	rig_written(s, 0, AT + 64, 64, 2);
 }
 
 /* Before any packet has come, too. */
 TEST_RC(c9_121__gap_at_the_first_packet)
 {
-	write_at(s, PSN + 1, AT, 64);
+	rig_write(s, PSN + 1, AT, 64);
 	rig_expect_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
 	rig_untouched(s, AT, 64);
 }
@@ -401,9 +373,9 @@ TEST_RC(c9_121__gap_at_the_first_packet)
 TEST_RC(c9_122__all_but_the_expected_and_duplicates_are_dropped)
 {
 	open_gap(s);
-	write_at(s, PSN + 3, AT + 64, 64);
-	write_at(s, PSN + 1 + 0x7fffff, AT + 64, 64);
-	read_from(s, PSN + 9, AT, 64);
+	rig_write(s, PSN + 3, AT + 64, 64);
+	rig_write(s, PSN + 1 + 0x7fffff, AT + 64, 64);
+	rig_read(s, PSN + 9, AT, 64);
 	rig_silent(s, 100 * US);
 	rig_untouched(s, AT + 64, 64);
 	assert_int_equal(rig_epsn(s, 0), PSN + 1);
@@ -411,16 +383,14 @@ TEST_RC(c9_122__all_but_the_expected_and_duplicates_are_dropped)
 
 TEST_RC(c9_123__duplicates_are_served_after_the_nak)
 {
-	read_from(s, PSN, AT, 2 * MTU);
-	rig_expect(s, WIRE_RC_READ_RESP_FIRST, PSN);
-	rig_expect(s, WIRE_RC_READ_RESP_LAST, PSN + 1);
+	rig_read(s, PSN, AT, 2 * MTU);
+	rig_expect_responses(s, PSN, 2);
 	rig_request(s, 0, WIRE_RC_FETCH_ADD, PSN + 2, AT + 4096, 0, 0);
 	rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 2);
-	write_at(s, PSN + 4, AT, 64);
+	rig_write(s, PSN + 4, AT, 64);
 	rig_expect_nak(s, PSN + 3, AETH_NAK_SEQUENCE, 2);
-	read_from(s, PSN, AT, 2 * MTU);
-	rig_expect(s, WIRE_RC_READ_RESP_FIRST, PSN);
-	rig_expect(s, WIRE_RC_READ_RESP_LAST, PSN + 1);
+	rig_read(s, PSN, AT, 2 * MTU);
+	rig_expect_responses(s, PSN, 2);
 	rig_request(s, 0, WIRE_RC_FETCH_ADD, PSN + 2, AT + 4096, 0, 0);
 	rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 2);
 	assert_int_equal(rig_epsn(s, 0), PSN + 3);
@@ -430,11 +400,10 @@ TEST_RC(c9_123__duplicates_are_served_after_the_nak)
 TEST_RC(c9_114__no_second_nak_before_the_expected_request)
 {
 	open_gap(s);
-	write_at(s, PSN, AT, 64);
-	rig_expect_ack(s, PSN, aeth_ack(0), 1);
-	write_at(s, PSN + 2, AT + 64, 64);
+	rig_written(s, PSN, AT, 64, 1);
+	rig_write(s, PSN + 2, AT + 64, 64);
 	rig_silent(s, 100 * US);
 	rig_untouched(s, AT + 64, 64);
-	write_at(s, PSN + 1, AT + 64, 64);
+	rig_write(s, PSN + 1, AT + 64, 64);
 	rig_expect_ack(s, PSN + 2, aeth_ack(0), 3);
 }
