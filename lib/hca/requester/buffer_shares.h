@@ -53,15 +53,6 @@ static inline void mq_discharge(struct mq_free *f, const struct qp *q, uint32_t 
 		holders_add(f->got, q, n);
 }
 
-/* What a holder holds. Any stage: what is taken may be counted before what is put. */
-static inline uint32_t mq_held(const struct mq_free *f, uint32_t holder)
-{
-	int32_t n = (int32_t)(__atomic_load_n(&f->put[holder], __ATOMIC_RELAXED) -
-			      __atomic_load_n(&f->got[holder], __ATOMIC_RELAXED));
-
-	return n > 0 ? (uint32_t)n : 0;
-}
-
 /* How many more one may take that holds `held` and may hold `times` what is left. */
 static inline uint32_t share_of(uint32_t times, uint32_t left, uint32_t held)
 {

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <rte_common.h>
 #include <rte_malloc.h>
-#include "buffer_shares.h"
 #include "multi_queue.h"
 #include "requester/requester.h"
 
