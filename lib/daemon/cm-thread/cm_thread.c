@@ -353,7 +353,7 @@ static void set_state(struct cm_thread *t, enum cm_thread_state state)
 static int set_up(struct cm_thread *t)
 {
 	const struct cm_service_limits limits = {.shares = t->config.shares};
-	struct cm_service *service = cm_service_create(NULL, 0, &limits);
+	struct cm_service *service = cm_service_create(&limits);
 	int rc;
 
 	if (!service) {

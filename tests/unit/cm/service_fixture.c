@@ -176,16 +176,16 @@ void service_add(unsigned int n, unsigned int d)
 void services_start(const struct cm_service_limits *limits)
 {
 	for (unsigned int n = 0; n < 2; n++) {
-		struct cm_device devices[DEVICES];
-
 		cm_service_destroy(node[n].s);
 		node[n] = (struct node){.n = n + 1, .active_mtu = 3, .speed_mbps = 100000};
-		for (unsigned int d = 0; d < DEVICES; d++) {
-			node[n].devices[d] = (struct node_device){&node[n], d};
-			devices[d] = device_of(n, d);
-		}
-		node[n].s = cm_service_create(devices, DEVICES, limits);
+		node[n].s = cm_service_create(limits);
 		assert_non_null(node[n].s);
+		for (unsigned int d = 0; d < DEVICES; d++) {
+			struct cm_device device = device_of(n, d);
+
+			node[n].devices[d] = (struct node_device){&node[n], d};
+			cm_service_add(node[n].s, d, &device);
+		}
 		/* Commands take real time. */
 		shares_set_total(node[n].s->shares, SHARE_cm_us, 0, UINT32_MAX);
 	}

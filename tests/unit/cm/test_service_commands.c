@@ -582,14 +582,14 @@ TEST(states__wrong)
 TEST(services__leave_no_descriptor)
 {
 	unsigned int before = service_descriptors();
-	struct cm_service *s = cm_service_create(NULL, 0, NULL);
+	struct cm_service *s = cm_service_create(NULL);
 	int file = memfd_create("no socket", 0);
 	struct rlimit room;
 
 	assert_non_null(s);
 	getrlimit(RLIMIT_NOFILE, &room);
 	setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, room.rlim_max});
-	assert_null(cm_service_create(NULL, 0, NULL));
+	assert_null(cm_service_create(NULL));
 	assert_int_equal(errno, EMFILE);
 	setrlimit(RLIMIT_NOFILE, &room);
 	assert_int_equal(cm_service_adopt(s, file), -ENOMEM);
@@ -603,8 +603,7 @@ TEST(services__leave_no_descriptor)
 TEST(services__shares_of_others)
 {
 	struct shares *shares = shares_create(geteuid());
-	struct cm_service *s =
-		cm_service_create(NULL, 0, &(struct cm_service_limits){.shares = shares});
+	struct cm_service *s = cm_service_create(&(struct cm_service_limits){.shares = shares});
 
 	assert_non_null(s);
 	assert_ptr_equal(s->shares, shares);

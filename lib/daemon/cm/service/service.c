@@ -49,8 +49,7 @@ static const struct cm_ops ucm_cm_ops = {
 	.random = op_random,
 };
 
-struct cm_service *cm_service_create(const struct cm_device *devices, unsigned int count,
-				     const struct cm_service_limits *limits)
+struct cm_service *cm_service_create(const struct cm_service_limits *limits)
 {
 	struct cm_service *s = calloc(1, sizeof(*s));
 
@@ -67,7 +66,7 @@ struct cm_service *cm_service_create(const struct cm_device *devices, unsigned i
 	LIST_INIT(&s->channels);
 	TAILQ_INIT(&s->resolving);
 	s->resolve_due = UINT64_MAX;
-	s->devices = calloc(HCA_MAX, sizeof(*devices));
+	s->devices = calloc(HCA_MAX, sizeof(*s->devices));
 	s->sum = calloc(1, sizeof(*s->sum));
 	s->ports = calloc(UCM_SPACES * UCM_PORTS, sizeof(*s->ports));
 	if (!s->devices || !s->sum || !s->ports || !s->shares)
@@ -77,8 +76,6 @@ struct cm_service *cm_service_create(const struct cm_device *devices, unsigned i
 			(uint32_t)shares_total(s->shares, SHARE_cm_requests, 0);
 	for (unsigned int i = 0; i < HCA_MAX; i++)
 		s->devices[i].removed = true;
-	for (unsigned int i = 0; i < count; i++)
-		cm_service_add(s, i, &devices[i]);
 	s->cm = cm_create(&ucm_cm_ops, s, &s->limits.protocol);
 	if (!s->cm)
 		goto failed;

@@ -48,9 +48,8 @@ struct cm_service_limits {
 	struct cm_limits protocol;
 };
 
-/* devices: as for cm_service_add(). NULL with errno: ENOMEM, or of epoll_create1(). */
-struct cm_service *cm_service_create(const struct cm_device *devices, unsigned int count,
-				     const struct cm_service_limits *limits);
+/* Without devices. limits: NULL: none. NULL with errno: ENOMEM, or of epoll_create1(). */
+struct cm_service *cm_service_create(const struct cm_service_limits *limits);
 /* Ends all channels. NULL is allowed. */
 void cm_service_destroy(struct cm_service *s);
 
