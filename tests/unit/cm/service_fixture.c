@@ -19,6 +19,7 @@ enum { WIRE = 4096, CHANNELS = 64 };
 
 static struct flying {
 	struct node *to;
+	uint64_t due;
 	struct cm_path path;
 	uint8_t mad[CM_MAD_BYTES];
 } wire[WIRE];
@@ -103,16 +104,25 @@ static bool op_would_ask(void *ctx, const uint8_t dgid[16])
 	return ((struct node_device *)ctx)->node->would_ask;
 }
 
+static void set_off(const struct flying *f)
+{
+	assert_true(wire_last - wire_first < WIRE);
+	wire[wire_last++ % WIRE] = *f;
+}
+
 static void op_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES])
 {
 	struct node_device *d = ctx;
-	struct flying *f = &wire[wire_last % WIRE];
+	struct flying f = {.path = {.device = (uint16_t)d->index, .hop_limit = 64}};
+	unsigned int copies = d->node->copies ? d->node->copies(&f.due) : 1;
 
 	d->node->sent++;
 	memcpy(d->node->last, mad, CM_MAD_BYTES);
-	if (d->node->loses && d->node->loses())
-		return;
 	assert_int_equal(path->device, d->index);
+	f.due += now;
+	memcpy(f.path.sgid, path->dgid, 16);
+	memcpy(f.path.dgid, path->sgid, 16);
+	memcpy(f.mad, mad, sizeof(f.mad));
 	for (unsigned int n = 0; n < 2; n++) {
 		for (unsigned int g = 0; g < GIDS; g++) {
 			uint8_t gid[16];
@@ -120,13 +130,9 @@ static void op_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_
 			gid_of(n + 1, d->index, g, gid);
 			if (memcmp(gid, path->dgid, 16) != 0)
 				continue;
-			assert_true(wire_last - wire_first < WIRE);
-			*f = (struct flying){.to = &node[n]};
-			f->path = (struct cm_path){.device = (uint16_t)d->index, .hop_limit = 64};
-			memcpy(f->path.sgid, path->dgid, 16);
-			memcpy(f->path.dgid, path->sgid, 16);
-			memcpy(f->mad, mad, sizeof(f->mad));
-			wire_last++;
+			f.to = &node[n];
+			while (copies--)
+				set_off(&f);
 			return;
 		}
 	}
@@ -288,20 +294,40 @@ void turn(struct node *n)
 	n->next = cm_service_turn(n->s, now);
 }
 
+/* What is due arrives, the rest stays: true if something did. */
+static bool deliver(void)
+{
+	bool any = false;
+
+	for (unsigned int n = wire_last - wire_first; n; n--) {
+		struct flying f = wire[wire_first++ % WIRE];
+
+		if (f.due > now) {
+			set_off(&f);
+			continue;
+		}
+		any = true;
+		if (!f.to->deaf)
+			cm_service_receive(f.to->s, now, &f.path, f.mad, sizeof(f.mad));
+	}
+	return any;
+}
+
 void settle(void)
 {
 	do {
 		turn(&node[0]);
 		turn(&node[1]);
-		while (wire_first != wire_last) {
-			struct flying f = wire[wire_first++ % WIRE];
+	} while (deliver());
+}
 
-			if (!f.to->deaf)
-				cm_service_receive(f.to->s, now, &f.path, f.mad, sizeof(f.mad));
-		}
-		turn(&node[0]);
-		turn(&node[1]);
-	} while (wire_first != wire_last);
+static uint64_t next_due(void)
+{
+	uint64_t next = node[0].next < node[1].next ? node[0].next : node[1].next;
+
+	for (unsigned int i = wire_first; i != wire_last; i++)
+		next = wire[i % WIRE].due < next ? wire[i % WIRE].due : next;
+	return next;
 }
 
 void pass(uint64_t ns)
@@ -309,10 +335,10 @@ void pass(uint64_t ns)
 	uint64_t end = now + ns;
 
 	for (;;) {
-		uint64_t next = node[0].next < node[1].next ? node[0].next : node[1].next;
+		uint64_t next;
 
 		settle();
-		next = node[0].next < node[1].next ? node[0].next : node[1].next;
+		next = next_due();
 		if (next > end)
 			break;
 		now = next > now ? next : now + 1;
@@ -412,15 +438,11 @@ void expect_no_event(struct channel *ch)
 
 /* ---- commands ---- */
 
-#define RUN(NAME, in, out)                                                                         \
-	command(ch, RDMA_USER_CM_CMD_##NAME, &(in), sizeof(in), (out), sizeof(*(out)))
-#define RUN_SILENT(NAME, in) command(ch, RDMA_USER_CM_CMD_##NAME, &(in), sizeof(in), NULL, 0)
-
 int create_id(struct channel *ch, uint64_t uid, uint16_t ps, uint8_t qp_type, uint32_t *id)
 {
 	struct rdma_ucm_create_id in = {.uid = uid, .ps = ps, .qp_type = qp_type};
 	struct rdma_ucm_create_id_resp out = {0};
-	int ret = RUN(CREATE_ID, in, &out);
+	int ret = ASK(ch, CREATE_ID, in, out);
 
 	*id = out.id;
 	return ret;
@@ -430,7 +452,7 @@ int destroy_id(struct channel *ch, uint32_t id, uint32_t *events)
 {
 	struct rdma_ucm_destroy_id in = {.id = id};
 	struct rdma_ucm_destroy_id_resp out = {0};
-	int ret = RUN(DESTROY_ID, in, &out);
+	int ret = ASK(ch, DESTROY_ID, in, out);
 
 	if (events)
 		*events = out.events_reported;
@@ -465,7 +487,7 @@ int bind_any(struct channel *ch, uint32_t id, const union ucm_address *a)
 	struct rdma_ucm_bind in = {.id = id, .addr_size = (uint16_t)ucm_address_bytes(a)};
 
 	memcpy(&in.addr, a, in.addr_size);
-	return RUN_SILENT(BIND, in);
+	return TELL(ch, BIND, in);
 }
 
 int bind_ip(struct channel *ch, uint32_t id, const char *address, uint16_t port)
@@ -476,7 +498,7 @@ int bind_ip(struct channel *ch, uint32_t id, const char *address, uint16_t port)
 	if (a.family == UCM_AF_IB)
 		return bind_any(ch, id, &a);
 	memcpy(&in.addr, &a, sizeof(in.addr));
-	return RUN_SILENT(BIND_IP, in);
+	return TELL(ch, BIND_IP, in);
 }
 
 static int resolve_addr(struct channel *ch, uint32_t id, const union ucm_address *source,
@@ -489,7 +511,7 @@ static int resolve_addr(struct channel *ch, uint32_t id, const union ucm_address
 	if (source)
 		memcpy(&in.src_addr, source, in.src_size);
 	memcpy(&in.dst_addr, destination, in.dst_size);
-	return RUN_SILENT(RESOLVE_ADDR, in);
+	return TELL(ch, RESOLVE_ADDR, in);
 }
 
 int resolve_ip(struct channel *ch, uint32_t id, const char *source, const char *destination,
@@ -504,21 +526,21 @@ int resolve_ip(struct channel *ch, uint32_t id, const char *source, const char *
 		return resolve_addr(ch, id, source ? &s : NULL, &d, timeout_ms);
 	memcpy(&in.src_addr, &s, sizeof(in.src_addr));
 	memcpy(&in.dst_addr, &d, sizeof(in.dst_addr));
-	return RUN_SILENT(RESOLVE_IP, in);
+	return TELL(ch, RESOLVE_IP, in);
 }
 
 int resolve_route(struct channel *ch, uint32_t id)
 {
 	struct rdma_ucm_resolve_route in = {.id = id, .timeout_ms = 2000};
 
-	return RUN_SILENT(RESOLVE_ROUTE, in);
+	return TELL(ch, RESOLVE_ROUTE, in);
 }
 
 int listen_id(struct channel *ch, uint32_t id, uint32_t backlog)
 {
 	struct rdma_ucm_listen in = {.id = id, .backlog = backlog};
 
-	return RUN_SILENT(LISTEN, in);
+	return TELL(ch, LISTEN, in);
 }
 
 static struct rdma_ucm_conn_param param(uint32_t qpn, const char *data)
@@ -543,7 +565,7 @@ int connect_id(struct channel *ch, uint32_t id, uint32_t qpn, const char *data)
 {
 	struct rdma_ucm_connect in = {.id = id, .conn_param = param(qpn, data), .ece = offered_ece};
 
-	return RUN_SILENT(CONNECT, in);
+	return TELL(ch, CONNECT, in);
 }
 
 int accept_id(struct channel *ch, uint32_t id, uint64_t uid, uint32_t qpn, const char *data)
@@ -553,14 +575,14 @@ int accept_id(struct channel *ch, uint32_t id, uint64_t uid, uint32_t qpn, const
 
 	in.conn_param.responder_resources = 3;
 	in.conn_param.initiator_depth = 1;
-	return RUN_SILENT(ACCEPT, in);
+	return TELL(ch, ACCEPT, in);
 }
 
 int confirm_id(struct channel *ch, uint32_t id)
 {
 	struct rdma_ucm_accept in = {.id = id};
 
-	return RUN_SILENT(ACCEPT, in);
+	return TELL(ch, ACCEPT, in);
 }
 
 int reject_id(struct channel *ch, uint32_t id, uint8_t reason, const char *data)
@@ -569,14 +591,14 @@ int reject_id(struct channel *ch, uint32_t id, uint8_t reason, const char *data)
 
 	in.private_data_len = (uint8_t)strlen(data);
 	memcpy(in.private_data, data, in.private_data_len);
-	return RUN_SILENT(REJECT, in);
+	return TELL(ch, REJECT, in);
 }
 
 int disconnect_id(struct channel *ch, uint32_t id)
 {
 	struct rdma_ucm_disconnect in = {.id = id};
 
-	return RUN_SILENT(DISCONNECT, in);
+	return TELL(ch, DISCONNECT, in);
 }
 
 int init_qp_attr(struct channel *ch, uint32_t id, uint32_t state, struct ib_uverbs_qp_attr *attr)
@@ -584,14 +606,14 @@ int init_qp_attr(struct channel *ch, uint32_t id, uint32_t state, struct ib_uver
 	struct rdma_ucm_init_qp_attr in = {.id = id, .qp_state = state};
 
 	memset(attr, 0xee, sizeof(*attr));
-	return RUN(INIT_QP_ATTR, in, attr);
+	return ASK(ch, INIT_QP_ATTR, in, *attr);
 }
 
 int query_route(struct channel *ch, uint32_t id, struct rdma_ucm_query_route_resp *out)
 {
 	struct rdma_ucm_query in = {.id = id};
 
-	return RUN(QUERY_ROUTE, in, out);
+	return ASK(ch, QUERY_ROUTE, in, *out);
 }
 
 int query_addr(struct channel *ch, uint32_t id, uint32_t option,
@@ -599,7 +621,7 @@ int query_addr(struct channel *ch, uint32_t id, uint32_t option,
 {
 	struct rdma_ucm_query in = {.id = id, .option = option};
 
-	return RUN(QUERY, in, out);
+	return ASK(ch, QUERY, in, *out);
 }
 
 int set_option(struct channel *ch, uint32_t id, uint32_t level, uint32_t name, const void *value,

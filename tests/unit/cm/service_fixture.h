@@ -41,8 +41,9 @@ struct node {
 	uint32_t lacks;	     /* the first so many GIDs of its devices */
 	uint32_t active_mtu; /* 1..5 */
 	uint32_t speed_mbps;
-	bool deaf;	     /* what is sent to it gets lost */
-	bool (*loses)(void); /* does what it sends now get lost? NULL: never */
+	bool deaf; /* what is sent to it gets lost */
+	/* How often what it sends now arrives, and by how much later; NULL: once, at once. */
+	unsigned int (*copies)(uint64_t *late_ns);
 	unsigned int sent;
 	uint8_t last[CM_MAD_BYTES]; /* that was sent */
 	uint32_t credits_of;	    /* the QP that gives credits; others give none */
@@ -96,6 +97,10 @@ void turn(struct node *n);
 /* Writes a command and reads the reply: its status. */
 int command(struct channel *ch, uint32_t number, const void *body, size_t in, void *response,
 	    size_t out);
+/* A command that has that name and body: without a response; with one. */
+#define TELL(ch, NAME, in) command(ch, RDMA_USER_CM_CMD_##NAME, &(in), sizeof(in), NULL, 0)
+#define ASK(ch, NAME, in, out)                                                                     \
+	command(ch, RDMA_USER_CM_CMD_##NAME, &(in), sizeof(in), &(out), sizeof(out))
 /* With bytes behind the body. */
 int command_with(struct channel *ch, uint32_t number, const void *body, size_t in,
 		 const void *extra, size_t extra_bytes, void *response, size_t out);

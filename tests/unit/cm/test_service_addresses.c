@@ -76,42 +76,32 @@ TEST(bind__malformed)
 	for (uint16_t size = 0; size < 200; size++) {
 		in.addr_size = size;
 		if (size != sizeof(a.v4))
-			assert_int_equal(
-				command(&ch, RDMA_USER_CM_CMD_BIND, &in, sizeof(in), NULL, 0),
-				-EINVAL);
+			assert_int_equal(TELL(&ch, BIND, in), -EINVAL);
 	}
 	in.addr_size = sizeof(a.v4);
 	in.reserved = 1;
-	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_BIND, &in, sizeof(in), NULL, 0), -EINVAL);
+	assert_int_equal(TELL(&ch, BIND, in), -EINVAL);
 	ip.addr.sin6_family = UCM_AF_IB;
-	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_BIND_IP, &ip, sizeof(ip), NULL, 0),
-			 -EAFNOSUPPORT);
+	assert_int_equal(TELL(&ch, BIND_IP, ip), -EAFNOSUPPORT);
 	both.src_addr.sin6_family = UCM_AF_IB;
 	both.dst_addr.sin6_family = AF_INET;
-	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_RESOLVE_IP, &both, sizeof(both), NULL, 0),
-			 -EAFNOSUPPORT);
+	assert_int_equal(TELL(&ch, RESOLVE_IP, both), -EAFNOSUPPORT);
 	both.src_addr.sin6_family = AF_UNSPEC;
 	both.dst_addr.sin6_family = UCM_AF_IB;
-	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_RESOLVE_IP, &both, sizeof(both), NULL, 0),
-			 -EAFNOSUPPORT);
+	assert_int_equal(TELL(&ch, RESOLVE_IP, both), -EAFNOSUPPORT);
 	both.src_addr.sin6_family = AF_INET;
 	both.dst_addr.sin6_family = AF_UNIX;
-	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_RESOLVE_IP, &both, sizeof(both), NULL, 0),
-			 -EAFNOSUPPORT);
+	assert_int_equal(TELL(&ch, RESOLVE_IP, both), -EAFNOSUPPORT);
 	ip.addr.sin6_family = AF_UNIX;
-	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_BIND_IP, &ip, sizeof(ip), NULL, 0),
-			 -EAFNOSUPPORT);
+	assert_int_equal(TELL(&ch, BIND_IP, ip), -EAFNOSUPPORT);
 	memcpy(&r.dst_addr, &a, sizeof(a.v4));
-	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_RESOLVE_ADDR, &r, sizeof(r), NULL, 0),
-			 -EINVAL);
+	assert_int_equal(TELL(&ch, RESOLVE_ADDR, r), -EINVAL);
 	r.dst_size = sizeof(a.v4);
 	r.src_size = 3;
-	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_RESOLVE_ADDR, &r, sizeof(r), NULL, 0),
-			 -EINVAL);
+	assert_int_equal(TELL(&ch, RESOLVE_ADDR, r), -EINVAL);
 	r.src_size = 0;
 	r.reserved = 1;
-	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_RESOLVE_ADDR, &r, sizeof(r), NULL, 0),
-			 -EINVAL);
+	assert_int_equal(TELL(&ch, RESOLVE_ADDR, r), -EINVAL);
 }
 
 /* Two bind to port 5000, one after the other. */
@@ -378,7 +368,7 @@ TEST(resolve__forgets_scope_ids)
 	source.v6.sin6_scope_id = to.v6.sin6_scope_id = 5;
 	in.src_addr = source.v6;
 	in.dst_addr = to.v6;
-	assert_int_equal(command(&ch, RDMA_USER_CM_CMD_RESOLVE_IP, &in, sizeof(in), NULL, 0), 0);
+	assert_int_equal(TELL(&ch, RESOLVE_IP, in), 0);
 	assert_int_equal(query_addr(&ch, in.id, RDMA_USER_CM_QUERY_ADDR, &addr), 0);
 	memcpy(&source, &addr.src_addr, sizeof(source.v6));
 	memcpy(&to, &addr.dst_addr, sizeof(to.v6));
@@ -464,19 +454,22 @@ TEST(resolve__questions_are_shared)
 
 TEST(resolve__times_out)
 {
-	uint32_t id;
+	uint32_t id, behind;
 
 	ch = open_channel(0);
 	id = fresh(RDMA_PS_TCP);
+	behind = fresh(RDMA_PS_TCP);
 	node[0].resolve_again = 1000000;
 	assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.2", 7174, 100), 0);
 	pass(99 * MS);
 	expect_no_event(&ch);
 	pass(MS);
 	assert_int_equal((int)expect_event(&ch, UCM_EVENT_ADDR_ERROR).status, -ETIMEDOUT);
-	/* Destroyed while it waits. */
+	/* Destroyed while it waits, and another behind it. */
 	assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.2", 7174, UINT32_MAX), 0);
+	assert_int_equal(resolve_ip(&ch, behind, NULL, "10.0.0.2", 7174, UINT32_MAX), 0);
 	assert_int_equal(destroy_id(&ch, id, NULL), 0);
+	assert_int_equal(destroy_id(&ch, behind, NULL), 0);
 	pass(200 * MS);
 	expect_no_event(&ch);
 	assert_true(node[0].next > now + 1000 * (uint64_t)MS);

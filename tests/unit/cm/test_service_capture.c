@@ -116,8 +116,7 @@ TEST_WITH(capture__client_as_the_kernel, services_setup, services_teardown)
 	assert_int_equal(resolve_route(&c.ch, c.id), 0);
 	expect_event(&c.ch, UCM_EVENT_ROUTE_RESOLVED);
 	connect.id = c.id;
-	assert_int_equal(
-		command(&c.ch, RDMA_USER_CM_CMD_CONNECT, &connect, sizeof(connect), NULL, 0), 0);
+	assert_int_equal(TELL(&c.ch, CONNECT, connect), 0);
 	m = check_sent(CLIENT, &sent, REQ, 0, 0);
 
 	hear(CLIENT, REP, theirs, m.local_id, m.transaction);
@@ -156,8 +155,7 @@ TEST_WITH(capture__server_as_the_kernel, services_setup, services_teardown)
 	assert_int_equal(init_qp_attr(&l.ch, e.id, UCM_QPS_RTS, &attr), 0);
 	assert_int_equal(attr.sq_psn, golden_message[REQ].req.psn);
 	assert_int_equal(attr.timeout, 17);
-	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_ACCEPT, &accept, sizeof(accept), NULL, 0),
-			 0);
+	assert_int_equal(TELL(&l.ch, ACCEPT, accept), 0);
 	m = check_sent(SERVER, &sent, REP, 0, theirs);
 	assert_true(m.transaction == transaction);
 

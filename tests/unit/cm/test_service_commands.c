@@ -279,6 +279,7 @@ TEST(query__address)
 	memset(gid, 0xee, sizeof(gid));
 	ucm_address_gid(&(union ucm_address){.family = AF_UNSPEC}, gid);
 	assert_memory_equal(gid, &in6addr_any, 16);
+	assert_int_equal(ucm_address_port(&(union ucm_address){.family = AF_UNSPEC}), 0);
 	/* Older libraries have no room for the tail. */
 	in = (struct rdma_ucm_query){.id = id};
 	assert_int_equal(
@@ -319,8 +320,7 @@ TEST(query__path)
 	assert_int_equal(r->rate, 16);
 	assert_int_equal(r->packet_life_time, 16);
 	assert_int_equal(r->packet_life_time_selector, 2);
-	assert_int_equal(
-		command(&c.ch, RDMA_USER_CM_CMD_QUERY, &in, sizeof(in), &path, sizeof(path)), 0);
+	assert_int_equal(ASK(&c.ch, QUERY, in, path), 0);
 	assert_int_equal(c.ch.bytes, 8 + 72);
 	assert_int_equal(path.count, 1);
 	assert_int_equal(path.data[0].flags, 0x2b);
@@ -342,8 +342,7 @@ TEST(query__path)
 			 -ENOSPC);
 	/* Where there is no route yet, whatever the room. */
 	assert_int_equal(create_id(&c.ch, 1, RDMA_PS_TCP, UCM_QPT_RC, &in.id), 0);
-	assert_int_equal(
-		command(&c.ch, RDMA_USER_CM_CMD_QUERY, &in, sizeof(in), &path, sizeof(path)), 0);
+	assert_int_equal(ASK(&c.ch, QUERY, in, path), 0);
 	assert_int_equal(c.ch.bytes, 8);
 	assert_int_equal(path.count, 0);
 }
@@ -437,11 +436,9 @@ TEST(options__of_identifiers)
 	assert_int_equal(set_option(&l.ch, id, RDMA_OPTION_IB, 2, zero, 4), -ENOSYS);
 	/* More bytes than there are. */
 	lies.id = id;
-	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_SET_OPTION, &lies, sizeof(lies), NULL, 0),
-			 -EINVAL);
+	assert_int_equal(TELL(&l.ch, SET_OPTION, lies), -EINVAL);
 	lies.optlen = UINT32_MAX;
-	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_SET_OPTION, &lies, sizeof(lies), NULL, 0),
-			 -EINVAL);
+	assert_int_equal(TELL(&l.ch, SET_OPTION, lies), -EINVAL);
 }
 
 TEST(options__reach_the_queue_pair)
@@ -559,9 +556,7 @@ TEST(states__wrong)
 	assert_int_equal(init_qp_attr(&c.ch, c.id, UCM_QPS_ERR, &attr), 0);
 	assert_int_equal(attr.qp_access_flags, 0);
 	assert_int_equal(attr.qp_attr_mask, 0x39);
-	assert_int_equal(
-		command(&c.ch, RDMA_USER_CM_CMD_CONNECT, &invalid, sizeof(invalid), NULL, 0),
-		-EINVAL);
+	assert_int_equal(TELL(&c.ch, CONNECT, invalid), -EINVAL);
 	memset(long_data, 'x', 57);
 	long_data[57] = 0;
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, long_data), -EINVAL);

@@ -234,8 +234,7 @@ TEST(connect__no_room)
 	close_channel(&first.ch);
 	/* One that offers nobody to read from it. */
 	in.id = second.id;
-	assert_int_equal(command(&second.ch, RDMA_USER_CM_CMD_CONNECT, &in, sizeof(in), NULL, 0),
-			 0);
+	assert_int_equal(TELL(&second.ch, CONNECT, in), 0);
 	assert_int_equal(init_qp_attr(&second.ch, second.id, UCM_QPS_INIT, &attr), 0);
 	assert_int_equal(attr.qp_access_flags, UCM_ACCESS_REMOTE_WRITE);
 }
@@ -383,18 +382,15 @@ TEST(notify__established)
 	uint32_t id = ask_ends(&l, &c);
 	struct rdma_ucm_notify in = {.id = id, .event = UCM_QP_COMM_EST};
 
-	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0),
-			 -EINVAL);
+	assert_int_equal(TELL(&l.ch, NOTIFY, in), -EINVAL);
 	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, ""), 0);
 	in.event = 6;
-	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0),
-			 -EINVAL);
+	assert_int_equal(TELL(&l.ch, NOTIFY, in), -EINVAL);
 	in.event = UCM_QP_COMM_EST;
-	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0), 0);
+	assert_int_equal(TELL(&l.ch, NOTIFY, in), 0);
 	assert_int_equal(expect_event(&l.ch, UCM_EVENT_ESTABLISHED).uid, 300);
 	in = (struct rdma_ucm_notify){.id = l.id, .event = UCM_QP_COMM_EST};
-	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_NOTIFY, &in, sizeof(in), NULL, 0),
-			 -EINVAL);
+	assert_int_equal(TELL(&l.ch, NOTIFY, in), -EINVAL);
 }
 
 /* Enhanced connection establishment: REQ and REP carry what either program says of its queue pair; from

@@ -209,8 +209,7 @@ TEST(sidr__own_qkey)
 		assert_int_equal(connect_id(&c.ch, c.id, 0x111, "hello"), 0);
 		in.id = requested(&l, &e);
 		assert_int_equal(e.param.ud.private_data_len, 216);
-		assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_ACCEPT, &in, sizeof(in), NULL, 0),
-				 0);
+		assert_int_equal(TELL(&l.ch, ACCEPT, in), 0);
 		settle();
 		if (knows) {
 			e = expect_event(&c.ch, UCM_EVENT_ADDR_ERROR);
@@ -225,8 +224,7 @@ TEST(sidr__own_qkey)
 	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
 	in.id = requested(&l, &e);
 	check_queue_pair(&(struct end){l.ch, in.id});
-	assert_int_equal(command(&l.ch, RDMA_USER_CM_CMD_ACCEPT, &in, sizeof(in), NULL, 0),
-			 -EINVAL);
+	assert_int_equal(TELL(&l.ch, ACCEPT, in), -EINVAL);
 	settle();
 	expect_event(&c.ch, UCM_EVENT_UNREACHABLE);
 	/* It is answered. */
@@ -254,7 +252,7 @@ static int join_ip(struct channel *ch, uint32_t id, uint64_t uid, const char *gr
 	int ret;
 
 	memcpy(&in.addr, &a, sizeof(in.addr));
-	ret = command(ch, RDMA_USER_CM_CMD_JOIN_IP_MCAST, &in, sizeof(in), &out, sizeof(out));
+	ret = ASK(ch, JOIN_IP_MCAST, in, out);
 	*number = out.id;
 	return ret;
 }
@@ -271,7 +269,7 @@ static int join_flags(struct channel *ch, uint32_t id, uint64_t uid, const char 
 	int ret;
 
 	memcpy(&in.addr, &a, in.addr_size);
-	ret = command(ch, RDMA_USER_CM_CMD_JOIN_MCAST, &in, sizeof(in), &out, sizeof(out));
+	ret = ASK(ch, JOIN_MCAST, in, out);
 	*number = out.id;
 	return ret;
 }
@@ -280,7 +278,7 @@ static int leave(struct channel *ch, uint32_t number, uint32_t *events)
 {
 	struct rdma_ucm_destroy_id in = {.id = number};
 	struct rdma_ucm_destroy_id_resp out = {0};
-	int ret = command(ch, RDMA_USER_CM_CMD_LEAVE_MCAST, &in, sizeof(in), &out, sizeof(out));
+	int ret = ASK(ch, LEAVE_MCAST, in, out);
 
 	*events = out.events_reported;
 	return ret;
@@ -413,8 +411,7 @@ TEST(join__moves)
 	assert_int_equal(command(&a, CM_COMMAND_RELEASE_ID, &give, sizeof(give), &ticket, 8), 0);
 	in.id = (uint32_t)ticket.ticket;
 	in.fd = (uint32_t)(ticket.ticket >> 32);
-	assert_int_equal(
-		command(&b, RDMA_USER_CM_CMD_MIGRATE_ID, &in, sizeof(in), &out, sizeof(out)), 0);
+	assert_int_equal(ASK(&b, MIGRATE_ID, in, out), 0);
 	close_channel(&a);
 	check_joined(&b, 7, number, "239.1.2.3");
 	assert_int_equal(leave(&b, number, &events), 0);

@@ -18,7 +18,7 @@ static int take(struct channel *ch, uint64_t ticket, uint32_t *events)
 {
 	struct rdma_ucm_migrate_id in = {.id = (uint32_t)ticket, .fd = (uint32_t)(ticket >> 32)};
 	struct rdma_ucm_migrate_resp out = {0};
-	int ret = command(ch, RDMA_USER_CM_CMD_MIGRATE_ID, &in, sizeof(in), &out, sizeof(out));
+	int ret = ASK(ch, MIGRATE_ID, in, out);
 
 	*events = out.events_reported;
 	return ret;
@@ -447,9 +447,7 @@ TEST(byte__one_for_all_events)
 	assert_int_equal(recv(a.ch.fd, bytes, 2, MSG_DONTWAIT), 1);
 	assert_false(readable(&a.ch));
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(
-			command(&a.ch, RDMA_USER_CM_CMD_GET_EVENT, &in, sizeof(in), &e, sizeof(e)),
-			0);
+		assert_int_equal(ASK(&a.ch, GET_EVENT, in, e), 0);
 		assert_int_equal(a.ch.flags, 0);
 	}
 }
