@@ -107,11 +107,16 @@ static inline int raw_call(int fd, uint32_t type, const void *body, uint32_t byt
 	return raw_receive(fd, reply, reply_bytes);
 }
 
+/* Without descriptors; the types of body and reply, pointers, say how many bytes they have. */
+#define raw_tell(fd, type, body) raw_call(fd, type, body, sizeof(*(body)), NULL, 0, NULL, 0)
+#define raw_ask(fd, type, body, reply)                                                             \
+	raw_call(fd, type, body, sizeof(*(body)), NULL, 0, reply, sizeof(*(reply)))
+
 static inline int raw_number(int fd, uint32_t type, uint32_t number)
 {
 	struct control_number in = {.number = number};
 
-	return raw_call(fd, type, &in, sizeof(in), NULL, 0, NULL, 0);
+	return raw_tell(fd, type, &in);
 }
 
 static inline int raw_memfd(size_t bytes, int seals)
@@ -180,7 +185,7 @@ static inline uint32_t raw_piece(int fd, size_t bytes)
 static inline int raw_reg_mr(int fd, const struct control_mr *in, uint32_t *lkey)
 {
 	struct control_mr_reply out = {0};
-	int rc = raw_call(fd, CONTROL_REG_MR, in, sizeof(*in), NULL, 0, &out, sizeof(out));
+	int rc = raw_ask(fd, CONTROL_REG_MR, in, &out);
 
 	*lkey = out.lkey;
 	return rc;
@@ -225,8 +230,7 @@ static inline uint32_t raw_cq(int fd, uint32_t lkey)
 	struct control_cq in = raw_cq_in(lkey);
 	struct control_number out = {0};
 
-	assert_int_equal(
-		raw_call(fd, CONTROL_CREATE_CQ, &in, sizeof(in), NULL, 0, &out, sizeof(out)), 0);
+	assert_int_equal(raw_ask(fd, CONTROL_CREATE_CQ, &in, &out), 0);
 	return out.number;
 }
 
@@ -247,7 +251,7 @@ static inline struct control_qp raw_qp_in(uint32_t pd, uint32_t cqn, uint32_t lk
 static inline int raw_create_qp(int fd, const struct control_qp *in, uint32_t *qpn)
 {
 	struct control_number out = {0};
-	int rc = raw_call(fd, CONTROL_CREATE_QP, in, sizeof(*in), NULL, 0, &out, sizeof(out));
+	int rc = raw_ask(fd, CONTROL_CREATE_QP, in, &out);
 
 	if (qpn)
 		*qpn = out.number;
@@ -267,7 +271,7 @@ static inline struct control_srq raw_srq_in(uint32_t pd, uint32_t lkey)
 static inline int raw_create_srq(int fd, const struct control_srq *in, uint32_t *srqn)
 {
 	struct control_number out = {0};
-	int rc = raw_call(fd, CONTROL_CREATE_SRQ, in, sizeof(*in), NULL, 0, &out, sizeof(out));
+	int rc = raw_ask(fd, CONTROL_CREATE_SRQ, in, &out);
 
 	if (srqn)
 		*srqn = out.number;

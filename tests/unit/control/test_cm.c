@@ -37,7 +37,7 @@ static int open_cm(int fd, uint32_t version, uint32_t reserved)
 {
 	struct control_open_cm in = {.version = version, .reserved = reserved};
 
-	return raw_call(fd, CONTROL_OPEN_CM, &in, sizeof(in), NULL, 0, NULL, 0);
+	return raw_tell(fd, CONTROL_OPEN_CM, &in);
 }
 
 TEST_STATE(channel__is_handed_over_with_its_reply, start_with_cm, stop_with_cm, NULL)

@@ -271,9 +271,7 @@ TEST(fields__boundaries_and_noise)
 	print_message("%u of 30000 refused\n", refused);
 	in.number = bystander.qpn;
 	in.reserved = 0;
-	assert_int_equal(raw_call(bystander.fd, CONTROL_QUERY_QP, &in, sizeof(in), NULL, 0, &attr,
-				  sizeof(attr)),
-			 0);
+	assert_int_equal(raw_ask(bystander.fd, CONTROL_QUERY_QP, &in, &attr), 0);
 	close(memory);
 	close(r.fd);
 	close(bystander.fd);
@@ -467,17 +465,13 @@ TEST_STATE(connections__that_say_nothing, start_impatient, stop, NULL)
 	int open = raw_open(f.path, &hello), silent = raw_connect(f.path),
 	    curious = raw_connect(f.path), looks = raw_connect(f.path), waits = raw_connect(f.path);
 
-	assert_int_equal(raw_call(curious, CONTROL_LIST_DEVICES, &in, sizeof(in), NULL, 0, &device,
-				  sizeof(device)),
-			 0);
-	assert_int_equal(raw_call(looks, CONTROL_VIEW, &view, sizeof(view), NULL, 0, NULL, 0), 0);
-	assert_int_equal(raw_call(waits, CONTROL_REMOVE_HCA, &removal, sizeof(removal), NULL, 0,
-				  &change, sizeof(change)),
-			 0);
+	assert_int_equal(raw_ask(curious, CONTROL_LIST_DEVICES, &in, &device), 0);
+	assert_int_equal(raw_tell(looks, CONTROL_VIEW, &view), 0);
+	assert_int_equal(raw_ask(waits, CONTROL_REMOVE_HCA, &removal, &change), 0);
 	assert_int_equal(raw_receive(silent, NULL, 0), RAW_GONE);
 	assert_int_equal(raw_receive(curious, NULL, 0), RAW_GONE);
 	assert_int_equal(raw_call(open, CONTROL_ALLOC_PD, NULL, 0, NULL, 0, NULL, 0), 0);
-	assert_int_equal(raw_call(looks, CONTROL_VIEW, &view, sizeof(view), NULL, 0, NULL, 0), 0);
+	assert_int_equal(raw_tell(looks, CONTROL_VIEW, &view), 0);
 	close(waits);
 	close(looks);
 	close(silent);
@@ -513,9 +507,7 @@ TEST_STATE(connections__that_were_not_heard, start_patient, stop, NULL)
 	raw_send(busy, &m, sizeof(m), NULL, 0);
 	while (!__atomic_load_n(&fixture_busy, __ATOMIC_ACQUIRE))
 		sched_yield();
-	assert_int_equal(raw_call(early, CONTROL_LIST_DEVICES, &list, sizeof(list), NULL, 0,
-				  &device, sizeof(device)),
-			 0);
+	assert_int_equal(raw_ask(early, CONTROL_LIST_DEVICES, &list, &device), 0);
 	assert_int_equal(raw_receive(busy, &change, sizeof(change)), 0);
 	close(early);
 	close(busy);

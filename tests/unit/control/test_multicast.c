@@ -12,7 +12,7 @@ static int ask(const struct raw *r, uint32_t type, uint32_t qpn, const uint8_t *
 	struct control_multicast in = {.qpn = qpn};
 
 	memcpy(in.mgid, mgid, sizeof(in.mgid));
-	return raw_call(r->fd, type, &in, sizeof(in), NULL, 0, NULL, 0);
+	return raw_tell(r->fd, type, &in);
 }
 
 static int attach(const struct raw *r, uint32_t qpn, const uint8_t *mgid)

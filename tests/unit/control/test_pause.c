@@ -8,7 +8,7 @@ static struct control_change_reply out;
 
 static int ask_for(int fd, enum control_type type, const struct control_pause *in)
 {
-	int rc = raw_call(fd, type, in, sizeof(*in), NULL, 0, &out, sizeof(out));
+	int rc = raw_ask(fd, type, in, &out);
 
 	return rc ? rc : out.error;
 }

@@ -219,8 +219,7 @@ TEST(runs__scattered_pages)
 			piece, 0, where[i] * PAGE + (i ? 0 : 100), PAGE - (i ? 0 : 100)};
 		if (more.count < CONTROL_RUNS_MAX && i + 1 < RUNS)
 			continue;
-		assert_int_equal(
-			raw_call(r.fd, CONTROL_ADD_RUNS, &more, sizeof(more), NULL, 0, NULL, 0), 0);
+		assert_int_equal(raw_tell(r.fd, CONTROL_ADD_RUNS, &more), 0);
 		more.count = 0;
 	}
 	assert_int_equal(raw_reg_mr(r.fd, &in, &lkey), 0);
@@ -323,16 +322,13 @@ TEST(runs__each_wrong_one)
 	RUNS(-EINVAL, in.run[1].bytes = UINT64_MAX - PAGE + 1);
 	RUNS(-ENOENT, in.run[1].piece++);
 	RUNS(-EINVAL, in.iova = UINT64_MAX - PAGE);
-	assert_int_equal(raw_call(r.fd, CONTROL_ADD_RUNS, &more, sizeof(more), NULL, 0, NULL, 0),
-			 -EINVAL);
+	assert_int_equal(raw_tell(r.fd, CONTROL_ADD_RUNS, &more), -EINVAL);
 	more.count = CONTROL_RUNS_MAX + 1;
-	assert_int_equal(raw_call(r.fd, CONTROL_ADD_RUNS, &more, sizeof(more), NULL, 0, NULL, 0),
-			 -EINVAL);
+	assert_int_equal(raw_tell(r.fd, CONTROL_ADD_RUNS, &more), -EINVAL);
 	/* Runs that are wrong are found out later, and are forgotten with the MR that they spoil.
 	 */
 	more.count = 1;
-	assert_int_equal(raw_call(r.fd, CONTROL_ADD_RUNS, &more, sizeof(more), NULL, 0, NULL, 0),
-			 0);
+	assert_int_equal(raw_tell(r.fd, CONTROL_ADD_RUNS, &more), 0);
 	RUNS(-ENOENT, );
 	RUNS(0, );
 	munmap(memory, MAPPED_PAGES * PAGE);
@@ -493,7 +489,7 @@ TEST(memory__cut_under_the_queues)
 	assert_int_equal(raw_create_qp(r.fd, &qp, &qpn), 0);
 	assert_int_equal(ftruncate(fd, 0), 0);
 	cq = raw_cq_in(lkey); /* the daemon reads the record, which has gone */
-	raw_call(r.fd, CONTROL_CREATE_CQ, &cq, sizeof(cq), NULL, 0, NULL, 0);
+	raw_tell(r.fd, CONTROL_CREATE_CQ, &cq);
 	qp = raw_qp_in(r.pd, cqn, lkey);
 	raw_create_qp(r.fd, &qp, NULL);
 	close(r.fd);
@@ -541,8 +537,7 @@ static void little_of_many(int fd)
 	assert_int_equal(add(&r, fd, 0, PAGES * huge, &piece), 0);
 	for (uint32_t i = 0; i < PAGES; i++) {
 		more.run[0] = (struct control_run){piece, 0, i * huge, PAGE};
-		assert_int_equal(
-			raw_call(r.fd, CONTROL_ADD_RUNS, &more, sizeof(more), NULL, 0, NULL, 0), 0);
+		assert_int_equal(raw_tell(r.fd, CONTROL_ADD_RUNS, &more), 0);
 	}
 	assert_int_equal(raw_reg_mr(r.fd, &in, &lkey), 0);
 	assert_int_equal(fstat(fd, &st), 0);
@@ -746,9 +741,7 @@ TEST_STATE(limits__of_runs, start, stop, few)
 		more.run[i] = (struct control_run){r.piece, 0, (i ^ 1) * PAGE, PAGE};
 	in.run[0] = more.run[0];
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(
-			raw_call(r.fd, CONTROL_ADD_RUNS, &more, sizeof(more), NULL, 0, NULL, 0),
-			i ? -ENOSPC : 0);
+		assert_int_equal(raw_tell(r.fd, CONTROL_ADD_RUNS, &more), i ? -ENOSPC : 0);
 	assert_int_equal(raw_reg_mr(r.fd, &in, &lkey), 0);
 	assert_int_equal(raw_reg_mr(r.fd, &in, &lkey), 0);
 	while (raw_reg_mr(r.fd, &in, &lkey) == 0)
@@ -780,9 +773,7 @@ TEST_STATE(limits__of_mappings, start, stop, few)
 	raw_number(r.fd, CONTROL_DROP_PIECE, piece[0]);
 	assert_int_equal(raw_hello_with(late, page, &hello), 0);
 	raw_number(r.fd, CONTROL_DROP_PIECE, piece[1]);
-	assert_int_equal(raw_call(r.fd, CONTROL_ADD_SEGMENT, &shared, sizeof(shared), NULL, 0, &out,
-				  sizeof(out)),
-			 0);
+	assert_int_equal(raw_ask(r.fd, CONTROL_ADD_SEGMENT, &shared, &out), 0);
 	raw_number(r.fd, CONTROL_DROP_PIECE, piece[2]);
 	assert_int_equal(add(&r, fd, 0, PAGE, NULL), 0);
 	assert_int_equal(add(&r, fd, 0, PAGE, NULL), -ENOSPC);

@@ -39,7 +39,7 @@ static int list_device(int fd, uint32_t version, uint32_t index, struct control_
 {
 	struct control_list_devices in = {.version = version, .index = index};
 
-	return raw_call(fd, CONTROL_LIST_DEVICES, &in, sizeof(in), NULL, 0, out, sizeof(*out));
+	return raw_ask(fd, CONTROL_LIST_DEVICES, &in, out);
 }
 
 TEST(devices__are_listed_before_and_after_hello)
@@ -71,7 +71,7 @@ static int read_attribute(int fd, const char *device, const char *name,
 
 	memcpy(in.device, device, strnlen(device, sizeof(in.device)));
 	memcpy(in.name, name, strnlen(name, sizeof(in.name)));
-	return raw_call(fd, CONTROL_READ_ATTRIBUTE, &in, sizeof(in), NULL, 0, out, sizeof(*out));
+	return raw_ask(fd, CONTROL_READ_ATTRIBUTE, &in, out);
 }
 
 TEST(attributes__are_read_before_hello)
@@ -98,7 +98,7 @@ static int get_setting(int fd, uint32_t version, uint32_t index)
 	struct control_get_setting in = {.version = version, .index = index};
 	struct control_setting out;
 
-	return raw_call(fd, CONTROL_GET_SETTING, &in, sizeof(in), NULL, 0, &out, sizeof(out));
+	return raw_ask(fd, CONTROL_GET_SETTING, &in, &out);
 }
 
 /* By the daemon's own user; tests/system/reload.sh tries others. */
@@ -112,16 +112,15 @@ TEST(settings__are_read_and_changed_before_hello)
 	assert_int_equal(get_setting(fd, CONTROL_VERSION, 0), 0);
 	assert_int_equal(get_setting(fd, CONTROL_VERSION, 1), -ENOENT);
 	assert_int_equal(get_setting(fd, CONTROL_VERSION + 1, 0), -EPROTO);
-	assert_int_equal(raw_call(fd, CONTROL_SET, &in, sizeof(in), NULL, 0, &out, sizeof(out)), 0);
+	assert_int_equal(raw_ask(fd, CONTROL_SET, &in, &out), 0);
 	assert_int_equal(out.error, 0);
 	snprintf(text, sizeof(text), "hca0.answer=42 by %d", (int)getpid());
 	assert_string_equal(out.text, text);
 	in.assignment[strlen("hca0.answer=")] = '5';
-	assert_int_equal(raw_call(fd, CONTROL_SET, &in, sizeof(in), NULL, 0, &out, sizeof(out)), 0);
+	assert_int_equal(raw_ask(fd, CONTROL_SET, &in, &out), 0);
 	assert_int_equal(out.error, -EBUSY);
 	memset(in.assignment, 'x', sizeof(in.assignment));
-	assert_int_equal(raw_call(fd, CONTROL_SET, &in, sizeof(in), NULL, 0, &out, sizeof(out)),
-			 -EINVAL);
+	assert_int_equal(raw_ask(fd, CONTROL_SET, &in, &out), -EINVAL);
 	close(fd);
 }
 
@@ -263,8 +262,7 @@ TEST(memory__of_queues_is_checked)
 	do {                                                                                       \
 		cq = raw_cq_in(r.lkey);                                                            \
 		cq.field = value;                                                                  \
-		assert_int_equal(                                                                  \
-			raw_call(r.fd, CONTROL_CREATE_CQ, &cq, sizeof(cq), NULL, 0, NULL, 0), rc); \
+		assert_int_equal(raw_tell(r.fd, CONTROL_CREATE_CQ, &cq), rc);                      \
 	} while (0)
 #define QP(field, value, rc)                                                                       \
 	do {                                                                                       \
@@ -357,8 +355,7 @@ TEST(resize__checks_and_memory)
 		in = (struct control_resize_cq){                                                   \
 			.cqn = r.cqn, .log_entries = 5, .lkey = second, .buffer_va = RAW_IOVA};    \
 		in.field = value;                                                                  \
-		assert_int_equal(                                                                  \
-			raw_call(r.fd, CONTROL_RESIZE_CQ, &in, sizeof(in), NULL, 0, NULL, 0), rc); \
+		assert_int_equal(raw_tell(r.fd, CONTROL_RESIZE_CQ, &in), rc);                      \
 	} while (0)
 	RESIZE(cqn, r.cqn ^ 0x800000, -ENOENT);
 	RESIZE(lkey, 0, -ENOENT);
@@ -370,17 +367,13 @@ TEST(resize__checks_and_memory)
 	RESIZE(buffer_va, RAW_IOVA + RAW_PIECE_BYTES - 512, -EINVAL);
 	RESIZE(reserved, 1, -EINVAL);
 	number = (struct control_number){.number = second};
-	assert_int_equal(
-		raw_call(r.fd, CONTROL_DEREG_MR, &number, sizeof(number), NULL, 0, NULL, 0), 0);
+	assert_int_equal(raw_tell(r.fd, CONTROL_DEREG_MR, &number), 0);
 	second = raw_mr(r.fd, r.hello.queue_pd, r.piece, RAW_PIECE_BYTES, RAW_IOVA);
 	RESIZE(log_entries, 4, 0);
 	number.number = second;
-	assert_int_equal(
-		raw_call(r.fd, CONTROL_DEREG_MR, &number, sizeof(number), NULL, 0, NULL, 0),
-		-EBUSY);
+	assert_int_equal(raw_tell(r.fd, CONTROL_DEREG_MR, &number), -EBUSY);
 	RESIZE(lkey, r.lkey, 0);
-	assert_int_equal(
-		raw_call(r.fd, CONTROL_DEREG_MR, &number, sizeof(number), NULL, 0, NULL, 0), 0);
+	assert_int_equal(raw_tell(r.fd, CONTROL_DEREG_MR, &number), 0);
 	close(r.fd);
 }
 
@@ -459,8 +452,7 @@ TEST(mr__bounds_and_rights)
 					 .count = 1,                                               \
 					 .run = {{.piece = r.piece, .bytes = 4096}}};              \
 		in.field = value;                                                                  \
-		assert_int_equal(                                                                  \
-			raw_call(r.fd, CONTROL_REG_MR, &in, sizeof(in), NULL, 0, NULL, 0), rc);    \
+		assert_int_equal(raw_tell(r.fd, CONTROL_REG_MR, &in), rc);                         \
 	} while (0)
 	MR(pd, r.pd + 1, -ENOENT);
 	MR(run[0].piece, r.piece ^ 0x80000000u, -ENOENT);
@@ -503,9 +495,7 @@ TEST(memory__lies_near_the_engine)
 	made_up.binds = 0; /* the tables' */
 	raw_set_up(&r, f.path);
 	in.id = (uint32_t)shmget(IPC_PRIVATE, SEGMENT_BYTES, 0600);
-	assert_int_equal(
-		raw_call(r.fd, CONTROL_ADD_SEGMENT, &in, sizeof(in), NULL, 0, &out, sizeof(out)),
-		0);
+	assert_int_equal(raw_ask(r.fd, CONTROL_ADD_SEGMENT, &in, &out), 0);
 	assert_int_equal(shmctl((int)in.id, IPC_RMID, NULL), 0);
 	for (unsigned int i = 0; i < made_up.binds; i++) {
 		assert_int_equal(made_up.bind[i].node, 2);
@@ -534,9 +524,7 @@ TEST(end__gives_everything_back)
 
 		raw_set_up(&goes, f.path);
 		close(goes.fd);
-		assert_int_equal(raw_call(stays.fd, CONTROL_QUERY_QP, &in, sizeof(in), NULL, 0,
-					  &attr, sizeof(attr)),
-				 0);
+		assert_int_equal(raw_ask(stays.fd, CONTROL_QUERY_QP, &in, &attr), 0);
 		assert_true(fixture_wait_clients(&f, 1));
 	}
 	looks = raw_connect(f.path); /* who has opened no device is not counted */
@@ -596,17 +584,13 @@ TEST(resolve__a_share_of_the_questions)
 	raw_set_up(&r, f.path);
 	__atomic_store_n(&f.would_ask, true, __ATOMIC_RELAXED);
 	do {
-		assert_int_equal(raw_call(r.fd, CONTROL_RESOLVE, &in, sizeof(in), NULL, 0, &reply,
-					  sizeof(reply)),
-				 0);
+		assert_int_equal(raw_ask(r.fd, CONTROL_RESOLVE, &in, &reply), 0);
 		shares_info(f.shares, SHARE_neighbours, 0, &info);
 		assert_true(info.used <= info.total - info.reserve + info.assured);
 	} while (!info.refused);
 	__atomic_store_n(&f.would_ask, false, __ATOMIC_RELAXED);
 	for (int i = 0; i < 1000; i++)
-		assert_int_equal(raw_call(r.fd, CONTROL_RESOLVE, &in, sizeof(in), NULL, 0, &reply,
-					  sizeof(reply)),
-				 0);
+		assert_int_equal(raw_ask(r.fd, CONTROL_RESOLVE, &in, &reply), 0);
 	close(r.fd);
 }
 

@@ -26,7 +26,7 @@ static int remove_hca(int fd, const char *name, struct control_change_reply *out
 	struct control_remove_hca in = {.version = CONTROL_VERSION};
 
 	snprintf(in.device, sizeof(in.device), "%s", name);
-	return raw_call(fd, CONTROL_REMOVE_HCA, &in, sizeof(in), NULL, 0, out, sizeof(*out));
+	return raw_ask(fd, CONTROL_REMOVE_HCA, &in, out);
 }
 
 static int add_hca(int fd, const char *name, const char *settings, struct control_change_reply *out)
@@ -35,12 +35,12 @@ static int add_hca(int fd, const char *name, const char *settings, struct contro
 
 	snprintf(in.device, sizeof(in.device), "%s", name);
 	snprintf(in.settings, sizeof(in.settings), "%s", settings);
-	return raw_call(fd, CONTROL_ADD_HCA, &in, sizeof(in), NULL, 0, out, sizeof(*out));
+	return raw_ask(fd, CONTROL_ADD_HCA, &in, out);
 }
 
 static int reload(int fd, struct control_reload in, struct control_change_reply *out)
 {
-	return raw_call(fd, CONTROL_RELOAD, &in, sizeof(in), NULL, 0, out, sizeof(*out));
+	return raw_ask(fd, CONTROL_RELOAD, &in, out);
 }
 
 static int hello(int fd, const char *name)
@@ -75,9 +75,7 @@ TEST_STATE(remove__ends_all_who_use_it, start_two, stop, NULL)
 	assert_int_equal(hello(user, "hca0"), 0);
 	raw_mr(user, opened.queue_pd, raw_piece(user, 1 << 20), 4096, 0);
 	assert_int_equal(raw_capture(looker, memory, &captures), 0);
-	assert_int_equal(raw_call(holder, CONTROL_PAUSE, &pauses, sizeof(pauses), NULL, 0, &out,
-				  sizeof(out)),
-			 0);
+	assert_int_equal(raw_ask(holder, CONTROL_PAUSE, &pauses, &out), 0);
 	assert_int_equal(out.error, 0);
 	assert_int_equal(remove_hca(admin, "hca0", &out), 0);
 	assert_int_equal(out.error, 0);
@@ -91,15 +89,11 @@ TEST_STATE(remove__ends_all_who_use_it, start_two, stop, NULL)
 	/* The other one is now the first. */
 	assert_int_equal(remove_hca(admin, "none", &out), 0);
 	assert_int_equal(out.error, -ENODEV);
-	assert_int_equal(raw_call(admin, CONTROL_LIST_DEVICES, &first, sizeof(first), NULL, 0,
-				  &device, sizeof(device)),
-			 0);
+	assert_int_equal(raw_ask(admin, CONTROL_LIST_DEVICES, &first, &device), 0);
 	assert_string_equal(device.device, "hca1");
 	assert_int_equal(device.count, 1);
 	first.index = 1;
-	assert_int_equal(raw_call(admin, CONTROL_LIST_DEVICES, &first, sizeof(first), NULL, 0,
-				  &device, sizeof(device)),
-			 -ENODEV);
+	assert_int_equal(raw_ask(admin, CONTROL_LIST_DEVICES, &first, &device), -ENODEV);
 	assert_int_equal(raw_capture(admin, memory, &captures), -ENODEV);
 	assert_int_equal(hello(admin, "hca0"), -ENODEV);
 	assert_int_equal(hello(admin, ""), 0);
@@ -113,18 +107,12 @@ TEST_STATE(remove__refused, start_two, stop, NULL)
 	struct control_change_reply out;
 	int fd = raw_connect(f.path);
 
-	assert_int_equal(
-		raw_call(fd, CONTROL_REMOVE_HCA, &in, sizeof(in), NULL, 0, &out, sizeof(out)),
-		-EPROTO);
+	assert_int_equal(raw_ask(fd, CONTROL_REMOVE_HCA, &in, &out), -EPROTO);
 	in = (struct control_remove_hca){.version = CONTROL_VERSION, .reserved = 1};
-	assert_int_equal(
-		raw_call(fd, CONTROL_REMOVE_HCA, &in, sizeof(in), NULL, 0, &out, sizeof(out)),
-		-EINVAL);
+	assert_int_equal(raw_ask(fd, CONTROL_REMOVE_HCA, &in, &out), -EINVAL);
 	in.reserved = 0;
 	memset(in.device, 'h', sizeof(in.device));
-	assert_int_equal(
-		raw_call(fd, CONTROL_REMOVE_HCA, &in, sizeof(in), NULL, 0, &out, sizeof(out)),
-		-EINVAL);
+	assert_int_equal(raw_ask(fd, CONTROL_REMOVE_HCA, &in, &out), -EINVAL);
 	close(fd);
 	fd = raw_open(f.path, &(struct control_hello_reply){0});
 	assert_int_equal(remove_hca(fd, "hca0", &out), RAW_GONE); /* not after HELLO */
@@ -151,9 +139,7 @@ TEST_STATE(add__in_the_place_of_one_that_was_removed, start_two, stop, NULL)
 		assert_int_equal(add_hca(admin, "hca0", "a=b\nc=d", &out), 0);
 		assert_int_equal(out.error, 0);
 		assert_string_equal(out.text, "hca0: a=b\nc=d");
-		assert_int_equal(raw_call(admin, CONTROL_LIST_DEVICES, &first, sizeof(first), NULL,
-					  0, &device, sizeof(device)),
-				 0);
+		assert_int_equal(raw_ask(admin, CONTROL_LIST_DEVICES, &first, &device), 0);
 		assert_string_equal(device.device, "hca0");
 		assert_int_equal(device.count, 2);
 	}
@@ -175,9 +161,7 @@ TEST_STATE(add__refused, start_two, stop, NULL)
 	int fd = raw_connect(f.path);
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_int_equal(raw_call(fd, CONTROL_ADD_HCA, &rows[i].in, sizeof(rows[i].in),
-					  NULL, 0, &out, sizeof(out)),
-				 rows[i].error);
+		assert_int_equal(raw_ask(fd, CONTROL_ADD_HCA, &rows[i].in, &out), rows[i].error);
 	assert_int_equal(reload(fd, (struct control_reload){.version = CONTROL_VERSION + 1}, &out),
 			 -EPROTO);
 	assert_int_equal(reload(fd,

@@ -19,7 +19,7 @@ static int add(int fd, int id, uint32_t flags, uint32_t *piece)
 {
 	const struct control_segment in = {.id = (uint32_t)id, .flags = flags};
 	struct control_number out = {0};
-	int rc = raw_call(fd, CONTROL_ADD_SEGMENT, &in, sizeof(in), NULL, 0, &out, sizeof(out));
+	int rc = raw_ask(fd, CONTROL_ADD_SEGMENT, &in, &out);
 
 	*piece = out.number;
 	return rc;

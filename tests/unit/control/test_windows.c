@@ -13,7 +13,7 @@ static int alloc_mw(int fd, uint32_t pd, uint32_t type, uint32_t *key)
 {
 	struct control_mw in = {.pd = pd, .type = type};
 	struct control_number out = {0};
-	int rc = raw_call(fd, CONTROL_ALLOC_MW, &in, sizeof(in), NULL, 0, &out, sizeof(out));
+	int rc = raw_ask(fd, CONTROL_ALLOC_MW, &in, &out);
 
 	*key = out.number;
 	return rc;
@@ -23,7 +23,7 @@ static int alloc_mr(int fd, uint32_t pd, uint32_t pages, uint32_t *key)
 {
 	struct control_alloc_mr in = {.pd = pd, .pages = pages};
 	struct control_mr_reply out = {0};
-	int rc = raw_call(fd, CONTROL_ALLOC_MR, &in, sizeof(in), NULL, 0, &out, sizeof(out));
+	int rc = raw_ask(fd, CONTROL_ALLOC_MR, &in, &out);
 
 	assert_int_equal(out.lkey, out.rkey);
 	*key = out.lkey;
@@ -70,8 +70,7 @@ TEST(alloc_mr__made_and_taken_back)
 	assert_int_equal(alloc_mr(r.fd, r.pd, WQE_REGISTER_PAGES + 1, &key), -EINVAL);
 	assert_int_equal(alloc_mr(r.fd, r.hello.queue_pd, WQE_REGISTER_PAGES, &key), 0);
 	cq = raw_cq_in(key); /* no queue lies where there is no memory */
-	assert_int_equal(raw_call(r.fd, CONTROL_CREATE_CQ, &cq, sizeof(cq), NULL, 0, NULL, 0),
-			 -EINVAL);
+	assert_int_equal(raw_tell(r.fd, CONTROL_CREATE_CQ, &cq), -EINVAL);
 	assert_int_equal(raw_number(r.fd, CONTROL_DEALLOC_MW, key), -ENOENT);
 	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, key), 0);
 	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, key), -ENOENT);
@@ -134,7 +133,7 @@ TEST(alloc_mr__pages_are_shared_out)
 static int rereg(int fd, const struct control_rereg_mr *in, uint32_t *key)
 {
 	struct control_mr_reply out = {0};
-	int rc = raw_call(fd, CONTROL_REREG_MR, in, sizeof(*in), NULL, 0, &out, sizeof(out));
+	int rc = raw_ask(fd, CONTROL_REREG_MR, in, &out);
 
 	*key = out.lkey;
 	return rc;
