@@ -144,18 +144,20 @@ void rig_expect_refusal(struct sim *s, unsigned qp, uint32_t psn, enum aeth_nak 
 int rig_begin_test(void **state); /* gives the record of transitions the test's name */
 #undef TEST
 #define TEST(name) TEST_WITH(name, rig_begin_test, NULL)
-/* A case on its own rig, s, that `made` makes; it ends with rig_end(). */
-#define RIG_TEST(name, made)                                                                       \
+/* A case on its own simulation, s, that `made` makes and `end` ends. */
+#define SIM_TEST(name, made, end)                                                                  \
 	static void name##_on(struct sim *s);                                                      \
 	TEST(name)                                                                                 \
 	{                                                                                          \
 		struct sim *s = made;                                                              \
                                                                                                    \
 		name##_on(s);                                                                      \
-		rig_end(s);                                                                        \
+		end(s);                                                                            \
 	}                                                                                          \
 	static void name##_on(struct sim *s)
-#define TEST_RC(name) RIG_TEST(name, rig_make(SERVICE_RC))
+/* On a rig. */
+#define RIG_TEST(name, made) SIM_TEST(name, made, rig_end)
+#define TEST_RC(name)	     RIG_TEST(name, rig_make(SERVICE_RC))
 /* The same with parameters p, which begin as `defaults` and are then changed: TEST_RIG_WITH(name, p.psn = 5, p.mtu = 1). */
 #define RIG_TEST_WITH(name, defaults, create, ...)                                                 \
 	static struct sim *name##_made(void)                                                       \

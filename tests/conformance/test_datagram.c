@@ -156,9 +156,8 @@ TEST(ud__bad_operation_stops_the_send_queue)
 }
 
 /* A request posted before SQERR2RTS is flushed even if its doorbell is taken only afterwards. */
-TEST(uc__stale_doorbells_are_flushed)
+SIM_TEST(uc__stale_doorbells_are_flushed, make(SERVICE_UC), end)
 {
-	struct sim *s = make(SERVICE_UC);
 	struct sim_wr good = send_of(s, 64), bad = good;
 	uint32_t at[100];
 
@@ -180,7 +179,6 @@ TEST(uc__stale_doorbells_are_flushed)
 	assert_nothing(s, 1);
 	expect(s, 0, USER_SEND, sim_post(s, 0, 0, &good));
 	expect(s, 1, USER_RECV, 0);
-	end(s);
 }
 
 /* A QP in SQE may go to ERR, and then everything is flushed, what is bad itself as well. */
@@ -216,14 +214,12 @@ TEST(ud__error_after_sqe)
 	error_after_sqe(SERVICE_UD);
 }
 
-TEST(rc__never_enters_sqe)
+SIM_TEST(rc__never_enters_sqe, make(SERVICE_RC), end)
 {
-	struct sim *s = make(SERVICE_RC);
 	struct sim_wr bad = {.opcode = USER_SEND, .sge = {{0, 64, 0x777}}, .sges = 1};
 
 	expect_error(s, SYNDROME_LOCAL_PROT, sim_post(s, 0, 0, &bad));
 	assert_state(s, QP_ERR);
-	end(s);
 }
 
 /* ---- a UD sender ---- */
@@ -249,9 +245,8 @@ TEST(ud__one_mtu_and_not_more)
 }
 
 /* A Q_Key with the top bit set is not sent: that of the QP is, which only who may set it chose. */
-TEST(ud__privileged_qkey_is_that_of_the_qp)
+SIM_TEST(ud__privileged_qkey_is_that_of_the_qp, make(SERVICE_UD), end)
 {
-	struct sim *s = make(SERVICE_UD);
 	struct sim_wr wr = send_of(s, 64);
 
 	sim_post_recv(s, 1, 0, 65536, 4096);
@@ -262,7 +257,6 @@ TEST(ud__privileged_qkey_is_that_of_the_qp)
 	expect(s, 0, USER_SEND, sim_post(s, 0, 0, &wr));
 	sim_run(s, MS);
 	assert_int_equal(sim_counter(s, 1, COUNTER_drop_ud_qkey), 1);
-	end(s);
 }
 
 /* QP 1 of two HCAs, as connection managers use it: numbers in the reserved range, a Q_Key that is
@@ -298,9 +292,8 @@ TEST(gsi__datagrams_between_qps_1)
 	end(s);
 }
 
-TEST(ud__inline_and_empty)
+SIM_TEST(ud__inline_and_empty, make(SERVICE_UD), end)
 {
-	struct sim *s = make(SERVICE_UD);
 	struct sim_wr wr = send_of(s, 60);
 
 	memset(s->node[0].memory, 0x5a, 60);
@@ -314,13 +307,11 @@ TEST(ud__inline_and_empty)
 	wr.sges = 0;
 	expect(s, 0, USER_SEND, sim_post(s, 0, 0, &wr));
 	expect(s, 1, USER_RECV, SIM_RQ_STRIDE);
-	end(s);
 }
 
 /* Unsignaled requests complete nothing, and what follows them still does, in order. */
-TEST(uc__unsignaled_requests_complete_nothing)
+SIM_TEST(uc__unsignaled_requests_complete_nothing, make(SERVICE_UC), end)
 {
-	struct sim *s = make(SERVICE_UC);
 	struct sim_wr quiet = send_of(s, 3000), wr = quiet;
 	uint32_t at = 0;
 
@@ -332,5 +323,4 @@ TEST(uc__unsignaled_requests_complete_nothing)
 	expect(s, 0, USER_SEND, at);
 	for (unsigned i = 0; i < 5; i++)
 		expect(s, 1, USER_RECV, i * SIM_RQ_STRIDE);
-	end(s);
 }

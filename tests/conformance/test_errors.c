@@ -41,9 +41,8 @@ static struct sim_wr write_of(uint32_t bytes)
 		.opcode = USER_RDMA_WRITE, .remote = 1 << 20, .sge = {{0, bytes, 0}}, .sges = 1};
 }
 
-TEST(bad_request__completes_in_its_turn_and_flushes_the_rest)
+SIM_TEST(bad_request__completes_in_its_turn_and_flushes_the_rest, make(1), end)
 {
-	struct sim *s = make(1);
 	struct sim_wr good = write_of(5000), bad = write_of(5000), worse = write_of(64);
 	uint32_t at[4];
 
@@ -60,12 +59,10 @@ TEST(bad_request__completes_in_its_turn_and_flushes_the_rest)
 	assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
 	expect(s, 0, USER_INVALID, SYNDROME_WR_FLUSH, sim_post(s, 0, 0, &good));
 	assert_int_equal(sim_counter(s, 0, COUNTER_bad_wqe_access), 1);
-	end(s);
 }
 
-TEST(c9_142__retry_exhausted_and_nobody_else_waits)
+SIM_TEST(c9_142__retry_exhausted_and_nobody_else_waits, make(2), end)
 {
-	struct sim *s = make(2);
 	struct sim_wr wr = write_of(3000);
 	struct qp *dead = sim_context(s, 0, 0);
 	struct cqe c;
@@ -83,7 +80,6 @@ TEST(c9_142__retry_exhausted_and_nobody_else_waits)
 	expect(s, 0, USER_INVALID, SYNDROME_RETRY_EXC, at);
 	assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts),
 			 3); /* retry_cnt 2: sent three times */
-	end(s);
 }
 
 /* Seven QPs with dead peers, one after another, post as much as they may; the eighth is served at
@@ -131,9 +127,8 @@ TEST(isolation__dead_peers_leave_read_buffers)
 
 /* More doorbells than there are descriptors, for a QP with a dead peer: its timer still runs, all
  * of them complete in error, and then the client's other QP is served. */
-TEST(isolation__doorbells_beyond_the_descriptors)
+SIM_TEST(isolation__doorbells_beyond_the_descriptors, make(2), end)
 {
-	struct sim *s = make(2);
 	struct sim_node *n = &s->node[0];
 	struct sim_wr wr = write_of(64);
 	unsigned posted = 0, failed = 0;
@@ -157,7 +152,6 @@ TEST(isolation__doorbells_beyond_the_descriptors)
 	}
 	assert_int_equal(failed, posted);
 	expect(s, 0, USER_RDMA_WRITE, 0, sim_post(s, 0, 1, &wr));
-	end(s);
 }
 
 TEST(c9_061__message_of_more_than_2_to_the_23_packets_is_refused)
@@ -175,9 +169,8 @@ TEST(c9_061__message_of_more_than_2_to_the_23_packets_is_refused)
 	end(s);
 }
 
-TEST(doorbells__random_bits)
+SIM_TEST(doorbells__random_bits, make(2), end)
 {
-	struct sim *s = make(2);
 	struct sim_node *n = &s->node[0];
 	struct cqe c;
 
@@ -198,7 +191,6 @@ TEST(doorbells__random_bits)
 	sim_run(s, 100 * MS);
 	while (sim_poll_cq(s, 0, &c))
 		sim_run(s, 1000);
-	end(s);
 }
 
 TEST(descriptors__random_bytes)

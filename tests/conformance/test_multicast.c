@@ -153,36 +153,28 @@ TEST(multicast__to_each_queue_pair_attached_once)
 	to_those_attached(true, 0);
 }
 
-TEST(multicast__the_sender_if_attached)
+SIM_TEST(multicast__the_sender_if_attached, make(), end)
 {
-	struct sim *s = make();
-
 	post_recv(s, 0, 0);
 	send_to(s, 0, group4, MESSAGE);
 	assert_int_equal(received(s, 0, MESSAGE), 0);
 	attach(s, 0, 0, group4);
 	send_to(s, 0, group4, MESSAGE);
 	assert_int_equal(received(s, 0, MESSAGE), 1);
-	end(s);
 }
 
-TEST(multicast__nobody_listens)
+SIM_TEST(multicast__nobody_listens, make(), end)
 {
-	struct sim *s = make();
-
 	post_recv(s, 1, 0);
 	attach(s, 1, 0, group4);
 	send_to(s, 0, other4, MESSAGE);
 	assert_int_equal(received(s, 1, MESSAGE), 0);
 	assert_int_equal(sim_counter(s, 1, COUNTER_drop_rx_multicast), 1);
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_rx_multicast), 1);
-	end(s);
 }
 
-TEST(multicast__detached)
+SIM_TEST(multicast__detached, make(), end)
 {
-	struct sim *s = make();
-
 	for (unsigned i = 0; i < 3; i++) {
 		post_recv(s, 1, i);
 		attach(s, 1, i, group4);
@@ -200,13 +192,11 @@ TEST(multicast__detached)
 	attach(s, 1, 1, group4);
 	send_to(s, 0, group4, MESSAGE);
 	assert_int_equal(received(s, 1, MESSAGE), 0x2);
-	end(s);
 }
 
 /* A datagram to a queue pair's own number is not for its groups. */
-TEST(multicast__unicast_goes_to_one)
+SIM_TEST(multicast__unicast_goes_to_one, make(), end)
 {
-	struct sim *s = make();
 	struct sim_wr wr = {.opcode = USER_SEND,
 			    .sge = {{0, MESSAGE, 0}},
 			    .sges = 1,
@@ -225,15 +215,12 @@ TEST(multicast__unicast_goes_to_one)
 	sim_post(s, 0, 0, &wr);
 	assert_int_equal(received(s, 1, MESSAGE), 0);
 	assert_int_equal(sim_counter(s, 1, COUNTER_drop_rx_multicast), 1);
-	end(s);
 }
 
 /* ---- one's fault is not the others' ---- */
 
-TEST(multicast__q_key_of_each)
+SIM_TEST(multicast__q_key_of_each, make(), end)
 {
-	struct sim *s = make();
-
 	for (unsigned i = 0; i < 4; i++) {
 		post_recv(s, 1, i);
 		attach(s, 1, i, group4);
@@ -242,13 +229,10 @@ TEST(multicast__q_key_of_each)
 	send_to(s, 0, group4, MESSAGE);
 	assert_int_equal(received(s, 1, MESSAGE), 0xd);
 	assert_int_equal(sim_counter(s, 1, COUNTER_drop_ud_qkey), 1);
-	end(s);
 }
 
-TEST(multicast__no_receive_no_state_no_partition)
+SIM_TEST(multicast__no_receive_no_state_no_partition, make(), end)
 {
-	struct sim *s = make();
-
 	for (unsigned i = 0; i < 5; i++) {
 		if (i != 2)
 			post_recv(s, 1, i);
@@ -261,7 +245,6 @@ TEST(multicast__no_receive_no_state_no_partition)
 	assert_int_equal(sim_counter(s, 1, COUNTER_drop_rx_pkey), 1);
 	assert_int_equal(sim_counter(s, 1, COUNTER_drop_no_receive), 1);
 	assert_int_equal(sim_counter(s, 1, COUNTER_drop_qp_state), 1);
-	end(s);
 }
 
 static void corrupted(uint32_t bytes)
@@ -291,10 +274,9 @@ TEST(multicast__a_damaged_one_is_nobodys)
 /* ---- many ---- */
 
 /* More references than HP_EE has places: HeaderParser waits, and no queue pair misses one. */
-TEST(multicast__each_of_many_to_each)
+SIM_TEST(multicast__each_of_many_to_each, make(), end)
 {
 	enum { MESSAGES = 100 };
-	struct sim *s = make();
 	unsigned got[SIM_QPS] = {0}, total = 0;
 	struct cqe c;
 
@@ -314,13 +296,11 @@ TEST(multicast__each_of_many_to_each)
 	for (unsigned i = 0; i < SIM_QPS; i++)
 		assert_int_equal(got[i], MESSAGES);
 	assert_int_equal(total, MESSAGES * SIM_QPS);
-	end(s);
 }
 
 /* Frames and references lie in every ring when the queue pairs leave, as any client may. */
-TEST(multicast__destroyed_while_they_come)
+SIM_TEST(multicast__destroyed_while_they_come, make(), end)
 {
-	struct sim *s = make();
 	struct cqe c;
 
 	for (unsigned i = 0; i < SIM_QPS; i++)
@@ -339,7 +319,6 @@ TEST(multicast__destroyed_while_they_come)
 		while (sim_poll_cq(s, 1, &c))
 			assert_int_not_equal(c.my_qpn, 0);
 	}
-	end(s);
 }
 
 /* Clones run out: some miss some, which is counted, and all is well again. */

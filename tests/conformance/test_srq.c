@@ -266,9 +266,8 @@ RIG_TEST(srq__uc_given_up_and_in_err_is_flushed, scripted(SERVICE_UC))
 	rig_expect_event(s, EQE_LAST_WQE, s->node[0].qp[0].qpn);
 }
 
-TEST(srq__ud_messages_of_several_queue_pairs)
+SIM_TEST(srq__ud_messages_of_several_queue_pairs, pair(SERVICE_UD), end)
 {
-	struct sim *s = pair(SERVICE_UD);
 	struct sim_wr wr = {
 		.opcode = USER_SEND_IMM, .sge = {{0, 500, 0}}, .sges = 1, .ud_qkey = 0x11111111};
 	struct cqe c;
@@ -290,7 +289,6 @@ TEST(srq__ud_messages_of_several_queue_pairs)
 		assert_memory_equal(s->node[1].memory + i * SLOT + 40, s->node[0].memory, 500);
 		assert_true(sim_wait(s, 0, &c, 10 * MS));
 	}
-	end(s);
 }
 
 /* A client that says it posted more than the ring holds loses the SRQ and the queue pairs that need
@@ -434,9 +432,8 @@ TEST(srq__under_loss_each_descriptor_completes_once)
 }
 
 /* The peer dies under load: every posted receive completes or is still posted. */
-TEST(srq__errors_under_load_lose_no_descriptor)
+SIM_TEST(srq__errors_under_load_lose_no_descriptor, pair(SERVICE_RC), end)
 {
-	struct sim *s = pair(SERVICE_RC);
 	struct sim_wr wr = {.opcode = USER_SEND, .sge = {{0, 5000, 0}}, .sges = 1};
 	struct control_srq_attr attr;
 	unsigned completed = 0;
@@ -466,5 +463,4 @@ TEST(srq__errors_under_load_lose_no_descriptor)
 		sim_modify(s, 0, k, QP_ERR, 0);
 	sim_run(s, 10 * US);
 	assert_int_equal(count_events(s, 0, EQE_LAST_WQE), QPS);
-	end(s);
 }

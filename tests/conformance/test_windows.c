@@ -161,9 +161,8 @@ static struct sim *two(unsigned qps)
 	return s;
 }
 
-TEST(window__the_peer_writes_within_it)
+SIM_TEST(window__the_peer_writes_within_it, two(2), sim_destroy)
 {
-	struct sim *s = two(2);
 	uint32_t key = window_2(s) | TAG(1), at = post_bind_of(s, 0, key, region(s));
 
 	expect_done(s, 0, USER_BIND_MW, at);
@@ -175,12 +174,10 @@ TEST(window__the_peer_writes_within_it)
 	assert_int_equal(s->node[0].memory[AT + LEN], 0);
 	assert_int_equal(sim_counter(s, 0, COUNTER_v2p_length_error), 1);
 	assert_int_equal(sim_counter(s, 0, COUNTER_binds), 1);
-	sim_destroy(s);
 }
 
-TEST(window_2__through_its_queue_pair_alone)
+SIM_TEST(window_2__through_its_queue_pair_alone, two(2), sim_destroy)
 {
-	struct sim *s = two(2);
 	uint32_t key = window_2(s) | TAG(1), at = post_bind_of(s, 0, key, region(s));
 
 	expect_done(s, 0, USER_BIND_MW, at);
@@ -188,12 +185,10 @@ TEST(window_2__through_its_queue_pair_alone)
 	assert_int_equal(sim_counter(s, 0, COUNTER_v2p_pd_error), 1);
 	assert_int_equal(s->node[0].memory[AT], 0);
 	peer_writes(s, 0, key, AT, 8, 0);
-	sim_destroy(s);
 }
 
-TEST(window_1__through_any_queue_pair_until_it_moves)
+SIM_TEST(window_1__through_any_queue_pair_until_it_moves, two(2), sim_destroy)
 {
-	struct sim *s = two(2);
 	uint32_t lkey = region(s), window = window_1(s), at;
 	struct wqe_bind u = bind_unit(s, window | TAG(2), lkey);
 
@@ -209,12 +204,10 @@ TEST(window_1__through_any_queue_pair_until_it_moves)
 	at = post_bind(s, 1, &u);
 	expect_done(s, 0, USER_BIND_MW, at);
 	peer_writes(s, 1, window | TAG(2), AT + LEN, 8, SYNDROME_REMOTE_ACCESS);
-	sim_destroy(s);
 }
 
-TEST(window_2__invalidated_locally)
+SIM_TEST(window_2__invalidated_locally, two(1), sim_destroy)
 {
-	struct sim *s = two(1);
 	uint32_t lkey = region(s), window = window_2(s), at[3];
 
 	at[0] = post_bind_of(s, 0, window | TAG(1), lkey);
@@ -228,15 +221,13 @@ TEST(window_2__invalidated_locally)
 	expect_done(s, 0, USER_LOCAL_INV, at[0]);
 	peer_writes(s, 0, window | TAG(2), AT, 8, SYNDROME_REMOTE_ACCESS);
 	assert_int_equal(sim_counter(s, 0, COUNTER_local_invalidates), 2);
-	sim_destroy(s);
 }
 
 /* Three pages in another order than their addresses: a write through a window over them goes to two
  * of them. */
-TEST(window_2__over_pages)
+SIM_TEST(window_2__over_pages, two(1), sim_destroy)
 {
 	static struct ceu_write_mtt mtt;
-	struct sim *s = two(1);
 	struct sim_node *n = &s->node[0];
 	uint8_t *memory = (uint8_t *)RTE_ALIGN((uintptr_t)n->memory + OUT, 4096);
 	uint64_t start = RTE_ALIGN(n->va + AT, 4096), at = start + 2048 - n->va;
@@ -265,12 +256,10 @@ TEST(window_2__over_pages)
 	for (unsigned i = 0; i < 3 * 4096; i++)
 		assert_int_equal(memory[i], i < 2048 || i >= 2 * 4096 + 2048 ? 0x5a : 0);
 	peer_writes(s, 0, key, at + 2048, 2049, SYNDROME_REMOTE_ACCESS);
-	sim_destroy(s);
 }
 
-TEST(window_2__invalidated_by_the_peer)
+SIM_TEST(window_2__invalidated_by_the_peer, two(1), sim_destroy)
 {
-	struct sim *s = two(1);
 	uint32_t lkey = region(s), key = window_2(s) | TAG(1), at;
 	struct sim_wr wr = {.opcode = USER_SEND_INV, .imm = key};
 	struct cqe c;
@@ -283,7 +272,6 @@ TEST(window_2__invalidated_by_the_peer)
 	assert_int_equal(c.imm_or_error, key);
 	expect_done(s, 1, USER_SEND_INV, at);
 	peer_writes(s, 0, key, AT, 8, SYNDROME_REMOTE_ACCESS);
-	sim_destroy(s);
 }
 
 /* One of type 1, and one that another queue pair has bound: both sides fail, neither by a NAK, and
@@ -308,9 +296,8 @@ TEST(window__not_invalidated_by_the_peer)
 	}
 }
 
-TEST(fast__registered_used_and_invalidated_in_order)
+SIM_TEST(fast__registered_used_and_invalidated_in_order, two(1), sim_destroy)
 {
-	struct sim *s = two(1);
 	uint32_t lkey = region(s), key = fast(s), at[5];
 	uint64_t source = RTE_ALIGN(s->node[0].va + AT, 4096) - s->node[0].va,
 		 named = RTE_ALIGN(s->node[0].va + OUT, 4096) - s->node[0].va;
@@ -339,7 +326,6 @@ TEST(fast__registered_used_and_invalidated_in_order)
 	wr.sge[0].key = key | TAG(1); /* of the last life */
 	at[0] = sim_post(s, 0, 0, &wr);
 	expect_error(s, 0, SYNDROME_LOCAL_PROT, at[0]);
-	sim_destroy(s);
 }
 
 /* ---- order: the peer is scripted ---- */
@@ -406,26 +392,20 @@ static struct sim *read_then_invalidate(bool fence)
 	return s;
 }
 
-TEST(local_inv__fence_waits_for_reads)
+RIG_TEST(local_inv__fence_waits_for_reads, read_then_invalidate(true))
 {
-	struct sim *s = read_then_invalidate(true);
-
 	assert_int_equal(sim_counter(s, 0, COUNTER_local_invalidates), 0);
 	assert_int_equal(sim_counter(s, 0, COUNTER_park_fence), 1);
 	peer_read_responses(s, PSN, 8, 0, 0, 1);
 	rig_expect_done(s, 1, USER_RDMA_READ, USER_LOCAL_INV);
-	rig_end(s);
 }
 
-TEST(local_inv__without_a_fence_takes_the_key_from_a_read)
+RIG_TEST(local_inv__without_a_fence_takes_the_key_from_a_read, read_then_invalidate(false))
 {
-	struct sim *s = read_then_invalidate(false);
-
 	assert_int_equal(sim_counter(s, 0, COUNTER_local_invalidates), 1);
 	peer_read_responses(s, PSN, 8, 0, 0, 1);
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_LOCAL_PROT, SIM_STRIDE);
 	rig_expect_cqe(s, USER_INVALID, SYNDROME_WR_FLUSH, 2 * SIM_STRIDE);
-	rig_end(s);
 }
 
 TEST_PEER(local__sent_again_is_only_what_was_sent)
@@ -554,9 +534,8 @@ TEST_PEER(local__flushed_though_executed)
 }
 
 /* Unsignaled: executed in its turn, and silent; one that fails is not. */
-TEST(local__unsignaled)
+SIM_TEST(local__unsignaled, two(1), sim_destroy)
 {
-	struct sim *s = two(1);
 	uint32_t lkey = region(s), window = window_2(s), at;
 	struct wqe_bind u = bind_unit(s, window | TAG(1), lkey);
 	struct sim_wr wr = {
@@ -568,7 +547,6 @@ TEST(local__unsignaled)
 	sim_post(s, 0, 0, &wr);
 	at = sim_post(s, 0, 0, &wr); /* is bound */
 	expect_error(s, 0, SYNDROME_MW_BIND, at);
-	sim_destroy(s);
 }
 
 TEST(local__of_a_uc_queue_pair)

@@ -164,4 +164,18 @@ static inline struct softhca_event next_event(struct pair *p)
 	return e;
 }
 
+/* A case on its own pair, p, that `opened` opens. */
+#define TEST_PAIR_BY(name, opened)                                                                 \
+	static void name##_on(struct pair *p);                                                     \
+	TEST(name)                                                                                 \
+	{                                                                                          \
+		struct pair pair, *p = &pair;                                                      \
+                                                                                                   \
+		opened;                                                                            \
+		name##_on(p);                                                                      \
+		pair_close(p);                                                                     \
+	}                                                                                          \
+	static void name##_on(struct pair *p)
+#define TEST_PAIR(name, type) TEST_PAIR_BY(name, pair_open(p, type))
+
 #endif

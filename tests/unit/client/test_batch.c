@@ -30,95 +30,83 @@ static void put_last(struct pair *p, uint64_t wr_id)
 #undef TEST
 #define TEST(name) TEST_STATE(name, start, stop, NULL)
 
-TEST(batch__all_or_the_last_signaled)
+TEST_PAIR(batch__all_or_the_last_signaled, SOFTHCA_QP_RC)
 {
-	struct pair p;
 	struct softhca_wc wc;
 
-	pair_open(&p, SOFTHCA_QP_RC);
 	for (uint64_t round = 0; round < 20; round++) { /* 140 requests: around a ring of 64 */
-		memset(p.memory, (int)round + 1, 7);
-		softhca_post_start(p.qp[0]);
+		memset(p->memory, (int)round + 1, 7);
+		softhca_post_start(p->qp[0]);
 		for (uint64_t i = 0; i < 7; i++) {
 			struct softhca_sge sge;
-			struct softhca_send_wr wr = write_of(&p, &sge, i, i, round * 7 + i);
+			struct softhca_send_wr wr = write_of(p, &sge, i, i, round * 7 + i);
 
 			wr.send_flags = i == 6 ? SOFTHCA_SEND_SIGNALED : 0;
 			wr.next = &wr; /* not looked at */
-			assert_int_equal(softhca_post_add(p.qp[0], &wr), 0);
+			assert_int_equal(softhca_post_add(p->qp[0], &wr), 0);
 			memset(&wr, 0xee, sizeof(wr)); /* nothing of it was kept */
 			memset(&sge, 0xee, sizeof(sge));
 		}
-		assert_int_equal(softhca_post_end(p.qp[0]), 0);
-		wait_for(&p, 1, &wc);
+		assert_int_equal(softhca_post_end(p->qp[0]), 0);
+		wait_for(p, 1, &wc);
 		assert_int_equal(wc.status, SOFTHCA_WC_SUCCESS);
 		assert_int_equal(wc.wr_id, round * 7 + 6);
-		assert_memory_equal(p.memory, p.memory + FAR, 7);
+		assert_memory_equal(p->memory, p->memory + FAR, 7);
 	}
-	pair_close(&p);
 }
 
-TEST(batch__aborted_or_empty_is_nothing)
+TEST_PAIR(batch__aborted_or_empty_is_nothing, SOFTHCA_QP_RC)
 {
-	struct pair p;
 	struct softhca_sge sge;
 	struct softhca_send_wr wr;
 
-	pair_open(&p, SOFTHCA_QP_RC);
-	wr = write_of(&p, &sge, 0, 0, 1);
-	p.memory[0] = 0x55;
+	wr = write_of(p, &sge, 0, 0, 1);
+	p->memory[0] = 0x55;
 	for (int i = 0; i < 100; i++) { /* takes no room */
-		softhca_post_start(p.qp[0]);
-		assert_int_equal(softhca_post_add(p.qp[0], &wr), 0);
-		softhca_post_abort(p.qp[0]);
-		softhca_post_start(p.qp[0]);
-		assert_int_equal(softhca_post_end(p.qp[0]), 0);
+		softhca_post_start(p->qp[0]);
+		assert_int_equal(softhca_post_add(p->qp[0], &wr), 0);
+		softhca_post_abort(p->qp[0]);
+		softhca_post_start(p->qp[0]);
+		assert_int_equal(softhca_post_end(p->qp[0]), 0);
 	}
-	put_last(&p, 2);
-	assert_int_equal(p.memory[FAR], 0);
-	pair_close(&p);
+	put_last(p, 2);
+	assert_int_equal(p->memory[FAR], 0);
 }
 
-TEST(batch__fails_as_a_whole)
+TEST_PAIR(batch__fails_as_a_whole, SOFTHCA_QP_RC)
 {
-	struct pair p;
 	struct softhca_sge sge;
 	struct softhca_send_wr good, bad;
 
-	pair_open(&p, SOFTHCA_QP_RC);
-	good = bad = write_of(&p, &sge, 0, 0, 1);
+	good = bad = write_of(p, &sge, 0, 0, 1);
 	bad.opcode = 255; /* there is none */
-	p.memory[0] = 0x55;
-	softhca_post_start(p.qp[0]);
-	assert_int_equal(softhca_post_add(p.qp[0], &good), 0);
-	assert_int_equal(softhca_post_add(p.qp[0], &bad), -EINVAL);
-	assert_int_equal(softhca_post_add(p.qp[0], &good), -EINVAL);
-	assert_int_equal(softhca_post_end(p.qp[0]), -EINVAL);
-	softhca_post_start(p.qp[0]);
+	p->memory[0] = 0x55;
+	softhca_post_start(p->qp[0]);
+	assert_int_equal(softhca_post_add(p->qp[0], &good), 0);
+	assert_int_equal(softhca_post_add(p->qp[0], &bad), -EINVAL);
+	assert_int_equal(softhca_post_add(p->qp[0], &good), -EINVAL);
+	assert_int_equal(softhca_post_end(p->qp[0]), -EINVAL);
+	softhca_post_start(p->qp[0]);
 	for (int i = 0; i < 64; i++)
-		assert_int_equal(softhca_post_add(p.qp[0], &good), 0);
-	assert_int_equal(softhca_post_add(p.qp[0], &good), -ENOMEM);
-	assert_int_equal(softhca_post_add(p.qp[0], &bad), -ENOMEM); /* the first counts */
-	assert_int_equal(softhca_post_end(p.qp[0]), -ENOMEM);
-	put_last(&p, 2);
-	assert_int_equal(p.memory[FAR], 0);
-	pair_close(&p);
+		assert_int_equal(softhca_post_add(p->qp[0], &good), 0);
+	assert_int_equal(softhca_post_add(p->qp[0], &good), -ENOMEM);
+	assert_int_equal(softhca_post_add(p->qp[0], &bad), -ENOMEM); /* the first counts */
+	assert_int_equal(softhca_post_end(p->qp[0]), -ENOMEM);
+	put_last(p, 2);
+	assert_int_equal(p->memory[FAR], 0);
 }
 
-TEST(batch__queue_pair_not_ready)
+TEST_PAIR(batch__queue_pair_not_ready, SOFTHCA_QP_RC)
 {
-	struct pair p;
 	struct softhca_sge sge;
 	struct softhca_send_wr wr;
 	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
 
-	pair_open(&p, SOFTHCA_QP_RC);
-	wr = write_of(&p, &sge, 0, 0, 1);
-	assert_int_equal(softhca_modify_qp(p.qp[0], &reset, SOFTHCA_QP_STATE), 0);
-	softhca_post_start(p.qp[0]);
-	assert_int_equal(softhca_post_add(p.qp[0], &wr), -EINVAL);
-	assert_int_equal(softhca_post_end(p.qp[0]), -EINVAL);
-	pair_close(&p);
+	wr = write_of(p, &sge, 0, 0, 1);
+	assert_int_equal(softhca_modify_qp(p->qp[0], &reset, SOFTHCA_QP_STATE), 0);
+	softhca_post_start(p->qp[0]);
+	assert_int_equal(softhca_post_add(p->qp[0], &wr), -EINVAL);
+	assert_int_equal(softhca_post_end(p->qp[0]), -EINVAL);
 }
 
 enum { THREADS = 2, BATCHES = 200, OF_ONE = 3 };
@@ -145,20 +133,17 @@ static void *poster(void *arg)
 	return NULL;
 }
 
-TEST(batch__of_several_threads)
+TEST_PAIR(batch__of_several_threads, SOFTHCA_QP_RC)
 {
-	struct pair p;
 	pthread_t thread[THREADS];
 	struct softhca_wc wc;
 
-	pair_open(&p, SOFTHCA_QP_RC);
 	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL, poster, &p), 0);
+		assert_int_equal(pthread_create(&thread[i], NULL, poster, p), 0);
 	for (int i = 0; i < THREADS * BATCHES * OF_ONE; i++) {
-		wait_for(&p, 1, &wc);
+		wait_for(p, 1, &wc);
 		assert_int_equal(wc.status, SOFTHCA_WC_SUCCESS);
 	}
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
-	pair_close(&p);
 }

@@ -46,27 +46,25 @@ static void *poll_on(void *arg)
 }
 
 /* Every completion once, in order, while another thread polls and the size changes all the time. */
-TEST(resize__under_load)
+TEST_PAIR(resize__under_load, SOFTHCA_QP_RC)
 {
 	static const uint32_t sizes[] = {32, 4096, 64, 1024, 128};
 	double end = seconds() + 40;
 	pthread_t thread;
-	struct pair p;
 	uint32_t resized = 0;
 
-	pair_open(&p, SOFTHCA_QP_RC);
-	poller = (struct poller){.p = &p};
+	poller = (struct poller){.p = p};
 	assert_int_equal(pthread_create(&thread, NULL, poll_on, NULL), 0);
 	for (uint32_t i = 0; i < MESSAGES && seconds() < end;) {
 		if (i - __atomic_load_n(&poller.done, __ATOMIC_ACQUIRE) < IN_FLIGHT) {
-			assert_int_equal(post_write(&p, 0, i, p.mr->rkey), 0);
+			assert_int_equal(post_write(p, 0, i, p->mr->rkey), 0);
 			i++;
 		} else {
 			sched_yield();
 		}
 		if (i % 50 == 0) {
-			assert_int_equal(softhca_resize_cq(p.cq, sizes[resized % 5]), 0);
-			assert_int_equal(softhca_cq_entries(p.cq), sizes[resized++ % 5]);
+			assert_int_equal(softhca_resize_cq(p->cq, sizes[resized % 5]), 0);
+			assert_int_equal(softhca_cq_entries(p->cq), sizes[resized++ % 5]);
 		}
 	}
 	while (__atomic_load_n(&poller.done, __ATOMIC_ACQUIRE) < MESSAGES && seconds() < end)
@@ -77,7 +75,6 @@ TEST(resize__under_load)
 	assert_int_equal(poller.wrong, 0);
 	assert_true(resized > 100);
 	assert_int_equal(fixture_counter(&f, COUNTER_cq_overruns), 0);
-	pair_close(&p);
 }
 
 /* Waits until that many entries have been written, polled or not. */
@@ -91,67 +88,61 @@ static void wait_written(uint64_t n)
 				 (unsigned)n);
 }
 
-TEST(resize__keeps_what_was_not_polled)
+TEST_PAIR(resize__keeps_what_was_not_polled, SOFTHCA_QP_RC)
 {
 	struct softhca_wc wc[40];
-	struct pair p;
 
-	pair_open(&p, SOFTHCA_QP_RC);
 	for (uint32_t i = 0; i < 40; i++)
-		assert_int_equal(post_write(&p, 0, i, p.mr->rkey), 0);
+		assert_int_equal(post_write(p, 0, i, p->mr->rkey), 0);
 	wait_written(40);
-	assert_int_equal(softhca_poll_cq(p.cq, 3, wc), 3);
-	assert_int_equal(softhca_resize_cq(p.cq, 32), -EBUSY); /* 37 are left */
-	assert_int_equal(softhca_cq_entries(p.cq), 256);
-	assert_int_equal(softhca_resize_cq(p.cq, 0), -EINVAL);
-	assert_int_equal(softhca_resize_cq(p.cq, UINT32_MAX), -EINVAL);
-	assert_int_equal(softhca_resize_cq(p.cq, 40), 0);
-	assert_int_equal(softhca_cq_entries(p.cq), 64);
-	assert_int_equal(softhca_resize_cq(p.cq, 64), 0); /* nothing to do */
-	assert_int_equal(softhca_poll_cq(p.cq, 5, wc), 5);
+	assert_int_equal(softhca_poll_cq(p->cq, 3, wc), 3);
+	assert_int_equal(softhca_resize_cq(p->cq, 32), -EBUSY); /* 37 are left */
+	assert_int_equal(softhca_cq_entries(p->cq), 256);
+	assert_int_equal(softhca_resize_cq(p->cq, 0), -EINVAL);
+	assert_int_equal(softhca_resize_cq(p->cq, UINT32_MAX), -EINVAL);
+	assert_int_equal(softhca_resize_cq(p->cq, 40), 0);
+	assert_int_equal(softhca_cq_entries(p->cq), 64);
+	assert_int_equal(softhca_resize_cq(p->cq, 64), 0); /* nothing to do */
+	assert_int_equal(softhca_poll_cq(p->cq, 5, wc), 5);
 	assert_int_equal(wc[0].wr_id, 3);
-	assert_int_equal(softhca_resize_cq(p.cq, 1), -EBUSY);
-	assert_int_equal(softhca_resize_cq(p.cq, 20), 0); /* 32 for 32 */
+	assert_int_equal(softhca_resize_cq(p->cq, 1), -EBUSY);
+	assert_int_equal(softhca_resize_cq(p->cq, 20), 0); /* 32 for 32 */
 	for (uint32_t i = 8; i < 40; i++) {
-		assert_int_equal(softhca_poll_cq(p.cq, 1, wc), 1);
+		assert_int_equal(softhca_poll_cq(p->cq, 1, wc), 1);
 		assert_int_equal(wc[0].wr_id, i);
 	}
-	assert_int_equal(softhca_poll_cq(p.cq, 1, wc), 0);
-	assert_int_equal(softhca_resize_cq(p.cq, 16), 0);
-	assert_int_equal(softhca_resize_cq(p.cq, 512), 0);
-	assert_int_equal(post_write(&p, 0, 77, p.mr->rkey), 0);
-	wait_for(&p, 1, wc);
+	assert_int_equal(softhca_poll_cq(p->cq, 1, wc), 0);
+	assert_int_equal(softhca_resize_cq(p->cq, 16), 0);
+	assert_int_equal(softhca_resize_cq(p->cq, 512), 0);
+	assert_int_equal(post_write(p, 0, 77, p->mr->rkey), 0);
+	wait_for(p, 1, wc);
 	assert_int_equal(wc[0].wr_id, 77);
-	pair_close(&p);
 }
 
 /* A completion that finds no place: the CQ is in error, and so is the QP that has lost it. */
 /* Completions to come count as if they were there: the answer does not depend on timing.
  * Unsignalled requests produce none. */
-TEST(resize__leaves_room_for_what_is_underway)
+TEST_PAIR(resize__leaves_room_for_what_is_underway, SOFTHCA_QP_RC)
 {
-	struct pair p;
 	struct softhca_wc wc[8];
 	struct softhca_sge sge;
 
-	pair_open(&p, SOFTHCA_QP_RC);
-	sge = sge_of(&p, 0, 1 << 16);
+	sge = sge_of(p, 0, 1 << 16);
 	struct softhca_send_wr wr = {.sg_list = &sge,
 				     .num_sge = 1,
 				     .opcode = SOFTHCA_WR_RDMA_WRITE,
-				     .wr.rdma = {(uintptr_t)p.memory + (1 << 17), p.mr->rkey}};
+				     .wr.rdma = {(uintptr_t)p->memory + (1 << 17), p->mr->rkey}};
 	for (int round = 0; round < 10; round++) {
 		for (int i = 0; i < 16; i++) {
 			wr.send_flags = i & 1 ? SOFTHCA_SEND_SIGNALED : 0;
-			assert_int_equal(softhca_post_send(p.qp[0], &wr, NULL), 0);
+			assert_int_equal(softhca_post_send(p->qp[0], &wr, NULL), 0);
 		}
-		assert_int_equal(softhca_resize_cq(p.cq, 4), -EBUSY);
-		assert_int_equal(softhca_resize_cq(p.cq, 8), 0);
-		wait_for(&p, 8, wc);
-		assert_int_equal(softhca_resize_cq(p.cq, 4), 0);
-		assert_int_equal(softhca_resize_cq(p.cq, 64), 0);
+		assert_int_equal(softhca_resize_cq(p->cq, 4), -EBUSY);
+		assert_int_equal(softhca_resize_cq(p->cq, 8), 0);
+		wait_for(p, 8, wc);
+		assert_int_equal(softhca_resize_cq(p->cq, 4), 0);
+		assert_int_equal(softhca_resize_cq(p->cq, 64), 0);
 	}
-	pair_close(&p);
 }
 
 static void overrun(enum softhca_qp_type type)
@@ -194,58 +185,52 @@ TEST(overrun__uc)
 }
 
 /* Of receives, too. */
-TEST(overrun__of_receives)
+TEST_PAIR(overrun__of_receives, SOFTHCA_QP_RC)
 {
-	struct pair p;
 	struct softhca_event e[2];
 	struct softhca_sge sge;
 	struct softhca_recv_wr recv = {.sg_list = &sge, .num_sge = 1};
 	struct softhca_send_wr send = {
 		.sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_SEND}; /* no completion */
 
-	pair_open(&p, SOFTHCA_QP_RC);
-	sge = sge_of(&p, 0, 8);
-	assert_int_equal(softhca_resize_cq(p.cq, 16), 0);
+	sge = sge_of(p, 0, 8);
+	assert_int_equal(softhca_resize_cq(p->cq, 16), 0);
 	for (uint32_t i = 0; i < 17; i++)
-		assert_int_equal(softhca_post_recv(p.qp[1], &recv, NULL), 0);
+		assert_int_equal(softhca_post_recv(p->qp[1], &recv, NULL), 0);
 	for (uint32_t i = 0; i < 17; i++)
-		assert_int_equal(softhca_post_send(p.qp[0], &send, NULL), 0);
+		assert_int_equal(softhca_post_send(p->qp[0], &send, NULL), 0);
 	for (int i = 0; i < 2; i++)
-		e[i] = next_event(&p);
+		e[i] = next_event(p);
 	assert_int_equal(e[0].type, SOFTHCA_EVENT_CQ_ERR);
 	assert_int_equal(e[1].type, SOFTHCA_EVENT_QP_FATAL);
-	assert_ptr_equal(e[1].qp, p.qp[1]);
-	assert_int_equal(softhca_qp_current_state(p.qp[1]), SOFTHCA_QPS_ERR);
-	pair_close(&p);
+	assert_ptr_equal(e[1].qp, p->qp[1]);
+	assert_int_equal(softhca_qp_current_state(p->qp[1]), SOFTHCA_QPS_ERR);
 }
 
 /* An event of a QP's former life, not yet looked at when it is reset, says nothing of the next. */
-TEST(events__of_a_former_life)
+TEST_PAIR_BY(events__of_a_former_life, pair_open_quiet(p, SOFTHCA_QP_RC))
 {
 	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
 	struct softhca_endpoint end[2];
 	struct softhca_event e;
 	struct softhca_wc wc;
-	struct pair p;
 
-	pair_open_quiet(&p, SOFTHCA_QP_RC);
-	assert_int_equal(post_write(&p, 0, 1, p.mr->rkey ^ 0x80000000u), 0);
-	wait_for(&p, 1, &wc);
+	assert_int_equal(post_write(p, 0, 1, p->mr->rkey ^ 0x80000000u), 0);
+	wait_for(p, 1, &wc);
 	assert_int_equal(wc.status, SOFTHCA_WC_REM_ACCESS_ERR);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(softhca_modify_qp(p.qp[i], &reset, SOFTHCA_QP_STATE), 0);
-		assert_int_equal(softhca_local_endpoint(p.qp[i], 0, &end[i]), 0);
+		assert_int_equal(softhca_modify_qp(p->qp[i], &reset, SOFTHCA_QP_STATE), 0);
+		assert_int_equal(softhca_local_endpoint(p->qp[i], 0, &end[i]), 0);
 	}
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(softhca_connect_qp(p.qp[i], &end[i], &end[!i], NULL), 0);
-	e = next_event(&p); /* from now on events are read */
+		assert_int_equal(softhca_connect_qp(p->qp[i], &end[i], &end[!i], NULL), 0);
+	e = next_event(p); /* from now on events are read */
 	assert_int_equal(e.type, SOFTHCA_EVENT_QP_ACCESS_ERR);
-	assert_ptr_equal(e.qp, p.qp[1]);
-	assert_int_equal(softhca_qp_current_state(p.qp[1]), SOFTHCA_QPS_RTS);
-	assert_int_equal(post_write(&p, 1, 2, p.mr->rkey), 0);
-	wait_for(&p, 1, &wc);
+	assert_ptr_equal(e.qp, p->qp[1]);
+	assert_int_equal(softhca_qp_current_state(p->qp[1]), SOFTHCA_QPS_RTS);
+	assert_int_equal(post_write(p, 1, 2, p->mr->rkey), 0);
+	wait_for(p, 1, &wc);
 	assert_int_equal(wc.status, SOFTHCA_WC_SUCCESS);
-	pair_close(&p);
 }
 
 static void *post_all(void *arg)
@@ -263,34 +248,31 @@ static void *post_all(void *arg)
 }
 
 /* Armed, polled once more, asleep until the event: the sleeper is woken. */
-TEST(arm__no_wake_up_is_lost)
+TEST_PAIR(arm__no_wake_up_is_lost, SOFTHCA_QP_RC)
 {
 	struct pollfd fd = {.events = POLLIN};
 	struct softhca_wc wc[8];
 	struct softhca_cq *cq;
 	uint32_t sleeps = 0;
 	pthread_t thread;
-	struct pair p;
 
-	pair_open(&p, SOFTHCA_QP_RC);
-	poller = (struct poller){.p = &p};
-	fd.fd = softhca_channel_fd(p.channel);
-	assert_int_equal(pthread_create(&thread, NULL, post_all, &p), 0);
+	poller = (struct poller){.p = p};
+	fd.fd = softhca_channel_fd(p->channel);
+	assert_int_equal(pthread_create(&thread, NULL, post_all, p), 0);
 	while (poller.done < MESSAGES) {
 		int n;
 
-		assert_int_equal(softhca_req_notify_cq(p.cq, 0), 0);
-		while ((n = softhca_poll_cq(p.cq, 8, wc)) > 0)
+		assert_int_equal(softhca_req_notify_cq(p->cq, 0), 0);
+		while ((n = softhca_poll_cq(p->cq, 8, wc)) > 0)
 			__atomic_store_n(&poller.done, poller.done + (uint32_t)n, __ATOMIC_RELEASE);
 		if (poller.done == MESSAGES)
 			break;
 		if (poll(&fd, 1, 10000) != 1)
 			fail_msg("asleep after %u completions", poller.done);
-		assert_int_equal(softhca_get_cq_event(p.channel, &cq, NULL), 0);
+		assert_int_equal(softhca_get_cq_event(p->channel, &cq, NULL), 0);
 		softhca_ack_cq_events(cq, 1);
 		sleeps++;
 	}
 	pthread_join(thread, NULL);
 	assert_true(sleeps > 10);
-	pair_close(&p);
 }

@@ -81,25 +81,22 @@ TEST(each_kind__there_and_back)
 	close(fd);
 }
 
-TEST(constants__are_read_only)
+TEST_PAIR(constants__are_read_only, SOFTHCA_QP_RC)
 {
 	struct softhca_mr *mr;
-	struct pair p;
 
-	pair_open(&p, SOFTHCA_QP_RC);
-	assert_null(softhca_reg_mr(p.pd, (void *)(uintptr_t)constant, BYTES, 1));
+	assert_null(softhca_reg_mr(p->pd, (void *)(uintptr_t)constant, BYTES, 1));
 	assert_int_equal(errno, EFAULT);
-	mr = softhca_reg_mr(p.pd, (void *)(uintptr_t)constant, BYTES, SOFTHCA_ACCESS_REMOTE_READ);
+	mr = softhca_reg_mr(p->pd, (void *)(uintptr_t)constant, BYTES, SOFTHCA_ACCESS_REMOTE_READ);
 	assert_non_null(mr);
 	assert_int_equal(softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 1),
 			 -EFAULT);
-	move(&p, SOFTHCA_WR_RDMA_READ, (uintptr_t)p.memory, p.mr->lkey, (uintptr_t)constant,
+	move(p, SOFTHCA_WR_RDMA_READ, (uintptr_t)p->memory, p->mr->lkey, (uintptr_t)constant,
 	     mr->rkey, BYTES);
-	assert_memory_equal(p.memory, constant, BYTES);
+	assert_memory_equal(p->memory, constant, BYTES);
 	assert_int_equal(softhca_dereg_mr(mr), 0);
-	assert_null(softhca_reg_mr(p.pd, NULL, 4096, 1));
+	assert_null(softhca_reg_mr(p->pd, NULL, 4096, 1));
 	assert_int_equal(errno, EFAULT);
-	pair_close(&p);
 }
 
 TEST(iova__names_the_first_byte)

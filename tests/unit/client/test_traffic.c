@@ -18,18 +18,16 @@
 
 /* Lists longer than one doorbell's chain, unsignaled ones in between, many times around the queue.
  */
-TEST(rc__lists_around_the_ring)
+TEST_PAIR(rc__lists_around_the_ring, SOFTHCA_QP_RC)
 {
-	struct pair p;
 	struct softhca_send_wr wr[16];
 	struct softhca_sge sge[16];
 	struct softhca_wc wc;
 
-	pair_open(&p, SOFTHCA_QP_RC);
 	for (int round = 0; round < 200; round++) {
 		for (int i = 0; i < 16; i++) {
-			p.memory[i] = (uint8_t)(round + i);
-			sge[i] = sge_of(&p, (size_t)i, 1);
+			p->memory[i] = (uint8_t)(round + i);
+			sge[i] = sge_of(p, (size_t)i, 1);
 			wr[i] = (struct softhca_send_wr){
 				.wr_id = (uint64_t)(round * 16 + i),
 				.next = i < 15 ? &wr[i + 1] : NULL,
@@ -37,15 +35,14 @@ TEST(rc__lists_around_the_ring)
 				.num_sge = 1,
 				.opcode = SOFTHCA_WR_RDMA_WRITE,
 				.send_flags = i == 15 ? SOFTHCA_SEND_SIGNALED : 0,
-				.wr.rdma = {(uintptr_t)p.memory + 4096 + (size_t)i, p.mr->rkey}};
+				.wr.rdma = {(uintptr_t)p->memory + 4096 + (size_t)i, p->mr->rkey}};
 		}
-		assert_int_equal(softhca_post_send(p.qp[0], wr, NULL), 0);
-		wait_for(&p, 1, &wc);
+		assert_int_equal(softhca_post_send(p->qp[0], wr, NULL), 0);
+		wait_for(p, 1, &wc);
 		assert_int_equal(wc.status, SOFTHCA_WC_SUCCESS);
 		assert_int_equal(wc.wr_id, round * 16 + 15);
-		assert_memory_equal(p.memory, p.memory + 4096, 16);
+		assert_memory_equal(p->memory, p->memory + 4096, 16);
 	}
-	pair_close(&p);
 }
 
 enum { DEPTH = 1024 }; /* more than doorbell FIFO and daemon take */
@@ -66,90 +63,82 @@ static void post_each(struct pair *p, int end, enum softhca_wr_opcode opcode, ui
 
 /* Two programs that post all that they may, one by one, before either posts a receive: a post that
  * waited for the peer would wait for ever. */
-TEST(posts__never_wait_for_the_peer)
+TEST_PAIR_BY(posts__never_wait_for_the_peer, p->quiet = true;
+	     pair_open_deep(p, SOFTHCA_QP_RC, 0, DEPTH))
 {
 	struct softhca_recv_wr recv = {0};
 	struct softhca_send_wr more = {.opcode = SOFTHCA_WR_SEND};
 	static struct softhca_wc wc[4 * DEPTH];
 	uint64_t next[2] = {0};
-	struct pair p;
 
-	p.quiet = true;
-	pair_open_deep(&p, SOFTHCA_QP_RC, 0, DEPTH);
 	for (int i = 0; i < DEPTH; i++)
 		for (int end = 0; end < 2; end++)
-			post_each(&p, end, SOFTHCA_WR_SEND, (uint64_t)i, SOFTHCA_SEND_SIGNALED);
+			post_each(p, end, SOFTHCA_WR_SEND, (uint64_t)i, SOFTHCA_SEND_SIGNALED);
 	for (int end = 0; end < 2; end++)
-		assert_int_equal(softhca_post_send(p.qp[end], &more, NULL), -ENOMEM);
-	struct softhca_sge sge = sge_of(&p, 1024, 8);
+		assert_int_equal(softhca_post_send(p->qp[end], &more, NULL), -ENOMEM);
+	struct softhca_sge sge = sge_of(p, 1024, 8);
 	recv.sg_list = &sge;
 	recv.num_sge = 1;
 	for (int i = 0; i < DEPTH; i++)
 		for (int end = 0; end < 2; end++)
-			assert_int_equal(softhca_post_recv(p.qp[end], &recv, NULL), 0);
-	wait_for(&p, 4 * DEPTH, wc);
+			assert_int_equal(softhca_post_recv(p->qp[end], &recv, NULL), 0);
+	wait_for(p, 4 * DEPTH, wc);
 	for (int i = 0; i < 4 * DEPTH; i++) {
 		assert_int_equal(wc[i].status, SOFTHCA_WC_SUCCESS);
 		if (wc[i].opcode == SOFTHCA_WC_SEND)
 			assert_int_equal(wc[i].wr_id,
-					 next[wc[i].qp_num == softhca_qp_number(p.qp[1])]++);
+					 next[wc[i].qp_num == softhca_qp_number(p->qp[1])]++);
 	}
 	assert_int_equal(next[0] + next[1], 2 * DEPTH);
-	pair_close(&p);
 }
 
 /* The same while the program sleeps for a completion whose doorbell has not been rung yet. */
-TEST(posts__doorbells_that_wait_are_rung_by_nobody_else)
+TEST_PAIR_BY(posts__doorbells_that_wait_are_rung_by_nobody_else, p->quiet = false;
+	     pair_open_deep(p, SOFTHCA_QP_RC, 0, DEPTH))
 {
 	struct softhca_recv_wr recv = {0};
 	struct softhca_wc wc;
-	struct pair p;
 
-	p.quiet = false;
-	pair_open_deep(&p, SOFTHCA_QP_RC, 0, DEPTH);
-	post_each(&p, 0, SOFTHCA_WR_SEND, 0, 0); /* stops the others until there is a receive */
+	post_each(p, 0, SOFTHCA_WR_SEND, 0, 0); /* stops the others until there is a receive */
 	for (uint64_t i = 1; i < DEPTH; i++)
-		post_each(&p, 0, SOFTHCA_WR_RDMA_WRITE, i,
+		post_each(p, 0, SOFTHCA_WR_RDMA_WRITE, i,
 			  i == DEPTH - 1 ? SOFTHCA_SEND_SIGNALED : 0);
-	struct softhca_sge sge = sge_of(&p, 1024, 8);
+	struct softhca_sge sge = sge_of(p, 1024, 8);
 	recv.sg_list = &sge;
 	recv.num_sge = 1;
 	recv.wr_id = DEPTH;
-	assert_int_equal(softhca_req_notify_cq(p.cq, 0), 0);
-	assert_int_equal(softhca_post_recv(p.qp[1], &recv, NULL), 0);
+	assert_int_equal(softhca_req_notify_cq(p->cq, 0), 0);
+	assert_int_equal(softhca_post_recv(p->qp[1], &recv, NULL), 0);
 	for (uint64_t expected = DEPTH;; expected = DEPTH - 1) {
 		struct softhca_cq *cq;
 
-		assert_int_equal(softhca_get_cq_event(p.channel, &cq, NULL), 0);
+		assert_int_equal(softhca_get_cq_event(p->channel, &cq, NULL), 0);
 		softhca_ack_cq_events(cq, 1);
-		assert_int_equal(softhca_req_notify_cq(p.cq, 0), 0);
-		assert_int_equal(softhca_poll_cq(p.cq, 1, &wc), 1);
+		assert_int_equal(softhca_req_notify_cq(p->cq, 0), 0);
+		assert_int_equal(softhca_poll_cq(p->cq, 1, &wc), 1);
 		assert_int_equal(wc.status, SOFTHCA_WC_SUCCESS);
 		assert_int_equal(wc.wr_id, expected);
 		if (expected == DEPTH - 1)
 			break;
 	}
-	pair_close(&p);
 }
 
-TEST(rc__bad_rkey_then_flush_both_queues)
+TEST_PAIR(rc__bad_rkey_then_flush_both_queues, SOFTHCA_QP_RC)
 {
-	struct pair p;
 	struct softhca_wc wc[8];
 	struct softhca_sge sge;
 
-	pair_open(&p, SOFTHCA_QP_RC);
-	sge = sge_of(&p, 0, 64);
+	sge = sge_of(p, 0, 64);
 	struct softhca_recv_wr recv = {.wr_id = 100, .sg_list = &sge, .num_sge = 1};
-	assert_int_equal(softhca_post_recv(p.qp[0], &recv, NULL), 0);
+	assert_int_equal(softhca_post_recv(p->qp[0], &recv, NULL), 0);
 	struct softhca_send_wr wr = {.wr_id = 1,
 				     .sg_list = &sge,
 				     .num_sge = 1,
 				     .opcode = SOFTHCA_WR_RDMA_WRITE,
 				     .send_flags = SOFTHCA_SEND_SIGNALED,
-				     .wr.rdma = {(uintptr_t)p.memory, p.mr->rkey ^ 0x80000000u}};
-	assert_int_equal(softhca_post_send(p.qp[0], &wr, NULL), 0);
-	wait_for(&p, 2, wc);
+				     .wr.rdma = {(uintptr_t)p->memory, p->mr->rkey ^ 0x80000000u}};
+	assert_int_equal(softhca_post_send(p->qp[0], &wr, NULL), 0);
+	wait_for(p, 2, wc);
 	if (wc[0].wr_id != 1) {
 		wc[2] = wc[0];
 		wc[0] = wc[1];
@@ -158,85 +147,78 @@ TEST(rc__bad_rkey_then_flush_both_queues)
 	assert_int_equal(wc[0].status, SOFTHCA_WC_REM_ACCESS_ERR);
 	assert_int_equal(wc[1].wr_id, 100);
 	assert_int_equal(wc[1].status, SOFTHCA_WC_WR_FLUSH_ERR);
-	assert_int_equal(softhca_qp_current_state(p.qp[0]), SOFTHCA_QPS_ERR);
+	assert_int_equal(softhca_qp_current_state(p->qp[0]), SOFTHCA_QPS_ERR);
 	/* requests posted from now on are flushed, too */
-	assert_int_equal(softhca_post_recv(p.qp[0], &recv, NULL), 0);
-	wait_for(&p, 1, wc);
+	assert_int_equal(softhca_post_recv(p->qp[0], &recv, NULL), 0);
+	wait_for(p, 1, wc);
 	assert_int_equal(wc[0].status, SOFTHCA_WC_WR_FLUSH_ERR);
-	assert_int_equal(softhca_post_send(p.qp[0], &wr, NULL), 0);
-	wait_for(&p, 1, wc);
+	assert_int_equal(softhca_post_send(p->qp[0], &wr, NULL), 0);
+	wait_for(p, 1, wc);
 	assert_int_equal(wc[0].status, SOFTHCA_WC_WR_FLUSH_ERR);
-	pair_close(&p);
 }
 
-TEST(rc__reset_and_connect_again)
+TEST_PAIR(rc__reset_and_connect_again, SOFTHCA_QP_RC)
 {
-	struct pair p;
 	struct softhca_wc wc;
 	struct softhca_endpoint end[2];
 	struct softhca_sge sge;
 	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
 
-	pair_open(&p, SOFTHCA_QP_RC);
-	sge = sge_of(&p, 0, 64);
+	sge = sge_of(p, 0, 64);
 	struct softhca_send_wr wr = {.wr_id = 1,
 				     .sg_list = &sge,
 				     .num_sge = 1,
 				     .opcode = SOFTHCA_WR_RDMA_WRITE,
-				     .wr.rdma = {(uintptr_t)p.memory + 4096, p.mr->rkey}};
+				     .wr.rdma = {(uintptr_t)p->memory + 4096, p->mr->rkey}};
 	for (int round = 0; round < 20; round++) {
-		put(&p, &wr, &wc);
+		put(p, &wr, &wc);
 		for (int i = 0; i < 2; i++) {
-			assert_int_equal(softhca_modify_qp(p.qp[i], &reset, SOFTHCA_QP_STATE), 0);
-			assert_int_equal(softhca_local_endpoint(p.qp[i], 0, &end[i]), 0);
+			assert_int_equal(softhca_modify_qp(p->qp[i], &reset, SOFTHCA_QP_STATE), 0);
+			assert_int_equal(softhca_local_endpoint(p->qp[i], 0, &end[i]), 0);
 		}
-		assert_int_equal(softhca_post_send(p.qp[0], &wr, NULL), -EINVAL);
+		assert_int_equal(softhca_post_send(p->qp[0], &wr, NULL), -EINVAL);
 		for (int i = 0; i < 2; i++)
-			assert_int_equal(softhca_connect_qp(p.qp[i], &end[i], &end[!i], NULL), 0);
+			assert_int_equal(softhca_connect_qp(p->qp[i], &end[i], &end[!i], NULL), 0);
 	}
-	pair_close(&p);
 }
 
 /* One queue pair is both ends: requester and responder of the same context, one wire. */
-TEST(rc__connected_to_itself)
+TEST_PAIR(rc__connected_to_itself, SOFTHCA_QP_RC)
 {
-	struct pair p;
 	struct softhca_wc wc[2];
 	struct softhca_sge in, out;
 	struct softhca_endpoint end;
 	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
 
-	pair_open(&p, SOFTHCA_QP_RC);
-	assert_int_equal(softhca_modify_qp(p.qp[0], &reset, SOFTHCA_QP_STATE), 0);
-	assert_int_equal(softhca_local_endpoint(p.qp[0], 0, &end), 0);
-	assert_int_equal(softhca_connect_qp(p.qp[0], &end, &end, NULL), 0);
-	memset(p.memory, 0x5a, 20000);
-	in = sge_of(&p, 0x10000, 20000);
-	out = sge_of(&p, 0, 20000);
+	assert_int_equal(softhca_modify_qp(p->qp[0], &reset, SOFTHCA_QP_STATE), 0);
+	assert_int_equal(softhca_local_endpoint(p->qp[0], 0, &end), 0);
+	assert_int_equal(softhca_connect_qp(p->qp[0], &end, &end, NULL), 0);
+	memset(p->memory, 0x5a, 20000);
+	in = sge_of(p, 0x10000, 20000);
+	out = sge_of(p, 0, 20000);
 	struct softhca_recv_wr recv = {.wr_id = 1, .sg_list = &in, .num_sge = 1};
 	struct softhca_send_wr send = {.wr_id = 2,
 				       .sg_list = &out,
 				       .num_sge = 1,
 				       .opcode = SOFTHCA_WR_SEND,
 				       .send_flags = SOFTHCA_SEND_SIGNALED};
-	assert_int_equal(softhca_post_recv(p.qp[0], &recv, NULL), 0);
-	assert_int_equal(softhca_post_send(p.qp[0], &send, NULL), 0);
-	wait_for(&p, 2, wc);
+	assert_int_equal(softhca_post_recv(p->qp[0], &recv, NULL), 0);
+	assert_int_equal(softhca_post_send(p->qp[0], &send, NULL), 0);
+	wait_for(p, 2, wc);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(wc[i].status, SOFTHCA_WC_SUCCESS);
 		assert_int_equal(wc[i].wr_id, wc[i].opcode & SOFTHCA_WC_RECV ? 1 : 2);
 	}
-	assert_memory_equal(p.memory, p.memory + 0x10000, 20000);
+	assert_memory_equal(p->memory, p->memory + 0x10000, 20000);
 
 	struct softhca_send_wr read = {.wr_id = 3,
 				       .sg_list = &in,
 				       .num_sge = 1,
 				       .opcode = SOFTHCA_WR_RDMA_READ,
-				       .wr.rdma = {(uintptr_t)p.memory + 0x30000, p.mr->rkey}};
-	memset(p.memory + 0x30000, 0x33, 20000);
-	put(&p, &read, wc);
-	assert_memory_equal(p.memory + 0x30000, p.memory + 0x10000, 20000);
-	pair_close(&p);
+				       .wr.rdma = {(uintptr_t)p->memory + 0x30000, p->mr->rkey}};
+	memset(p->memory + 0x30000, 0x33, 20000);
+	put(p, &read, wc);
+	assert_memory_equal(p->memory + 0x30000, p->memory + 0x10000, 20000);
 }
 
 static void post_srq(struct pair *p, uint32_t n, uint64_t wr_id)
@@ -344,25 +326,21 @@ TEST(connect__waits_for_the_next_hop)
 	pair_close(&p);
 }
 
-TEST(connect__nobody_there)
+TEST_PAIR(connect__nobody_there, SOFTHCA_QP_RC)
 {
-	struct pair p;
 	struct softhca_endpoint end,
 		peer = {.qpn = 5, .gid = {[10] = 0xff, [11] = 0xff, [12] = 10}};
 	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
 
-	pair_open(&p, SOFTHCA_QP_RC);
-	assert_int_equal(softhca_modify_qp(p.qp[0], &reset, SOFTHCA_QP_STATE), 0);
+	assert_int_equal(softhca_modify_qp(p->qp[0], &reset, SOFTHCA_QP_STATE), 0);
 	f.resolve_result = -EHOSTUNREACH;
-	assert_int_equal(softhca_local_endpoint(p.qp[0], 0, &end), 0);
-	assert_int_equal(softhca_connect_qp(p.qp[0], &end, &peer, NULL), -EHOSTUNREACH);
+	assert_int_equal(softhca_local_endpoint(p->qp[0], 0, &end), 0);
+	assert_int_equal(softhca_connect_qp(p->qp[0], &end, &peer, NULL), -EHOSTUNREACH);
 	f.resolve_result = 0;
-	pair_close(&p);
 }
 
-TEST(daemon__dies)
+TEST_PAIR(daemon__dies, SOFTHCA_QP_RC)
 {
-	struct pair p;
 	struct softhca_event event;
 	struct softhca_wc wc;
 	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_RDMA_WRITE};
@@ -370,61 +348,56 @@ TEST(daemon__dies)
 	double end;
 	int rc = 0;
 
-	pair_open(&p, SOFTHCA_QP_RC);
-	async.fd = softhca_async_fd(p.ctx);
+	async.fd = softhca_async_fd(p->ctx);
 	assert_true(async.fd >= 0);
 	fixture_kill_control(&f);
-	assert_int_equal(softhca_get_async_event(p.ctx, &event), 0);
+	assert_int_equal(softhca_get_async_event(p->ctx, &event), 0);
 	while (event.type == SOFTHCA_EVENT_COMM_EST)
-		assert_int_equal(softhca_get_async_event(p.ctx, &event), 0);
+		assert_int_equal(softhca_get_async_event(p->ctx, &event), 0);
 	assert_int_equal(event.type, SOFTHCA_EVENT_DEVICE_FATAL);
-	assert_int_equal(softhca_get_async_event(p.ctx, &event), -EIO);
+	assert_int_equal(softhca_get_async_event(p->ctx, &event), -EIO);
 	/* A poller is not woken for ever by a permanent condition. */
 	assert_int_equal(poll(&async, 1, 0), 0);
-	assert_int_equal(softhca_get_cq_event(p.channel, NULL, NULL), -EIO);
-	assert_int_equal(softhca_query_gid(p.ctx, 0, event.number ? p.memory : p.memory),
+	assert_int_equal(softhca_get_cq_event(p->channel, NULL, NULL), -EIO);
+	assert_int_equal(softhca_query_gid(p->ctx, 0, event.number ? p->memory : p->memory),
 			 -ENOTCONN);
-	assert_int_equal(softhca_post_send(p.qp[0], &wr, NULL), -EIO);
+	assert_int_equal(softhca_post_send(p->qp[0], &wr, NULL), -EIO);
 	for (end = seconds() + 5; rc != -EIO && seconds() < end;)
-		rc = softhca_poll_cq(p.cq, 1, &wc);
+		rc = softhca_poll_cq(p->cq, 1, &wc);
 	assert_int_equal(rc, -EIO);
-	pair_close(&p);
 }
 
 /* Posted requests complete as flushed, once, each queue in its order, those of SRQs not at all. */
-TEST(daemon__dies_with_work_to_do)
+TEST_PAIR(daemon__dies_with_work_to_do, SOFTHCA_QP_RC)
 {
-	struct pair p;
 	struct softhca_wc wc[16];
 	struct softhca_sge sge;
 	double end = seconds() + 10;
 	int receives = 0;
 
-	pair_open(&p, SOFTHCA_QP_RC);
-	sge = sge_of(&p, 0, 64);
+	sge = sge_of(p, 0, 64);
 	for (uint64_t i = 0; i < 5; i++) {
 		struct softhca_recv_wr recv = {.wr_id = 100 + i, .sg_list = &sge, .num_sge = 1};
 
-		assert_int_equal(softhca_post_recv(p.qp[0], &recv, NULL), 0);
+		assert_int_equal(softhca_post_recv(p->qp[0], &recv, NULL), 0);
 	}
 	fixture_kill_control(&f);
 	while (seconds() < end) {
-		int n = softhca_poll_cq(p.cq, 3, wc);
+		int n = softhca_poll_cq(p->cq, 3, wc);
 
 		if (n < 0)
 			break;
 		for (int i = 0; i < n; i++) {
 			assert_int_equal(wc[i].status, SOFTHCA_WC_WR_FLUSH_ERR);
-			assert_int_equal(wc[i].qp_num, softhca_qp_number(p.qp[0]));
+			assert_int_equal(wc[i].qp_num, softhca_qp_number(p->qp[0]));
 			assert_int_equal(wc[i].opcode, SOFTHCA_WC_RECV);
 			assert_int_equal(wc[i].wr_id, 100 + receives++);
 		}
 	}
 	assert_int_equal(receives, 5);
-	assert_int_equal(softhca_qp_current_state(p.qp[0]), SOFTHCA_QPS_ERR);
-	assert_int_equal(softhca_qp_current_state(p.qp[1]), SOFTHCA_QPS_RTS);
-	assert_int_equal(softhca_poll_cq(p.cq, 3, wc), -EIO);
-	pair_close(&p);
+	assert_int_equal(softhca_qp_current_state(p->qp[0]), SOFTHCA_QPS_ERR);
+	assert_int_equal(softhca_qp_current_state(p->qp[1]), SOFTHCA_QPS_RTS);
+	assert_int_equal(softhca_poll_cq(p->cq, 3, wc), -EIO);
 }
 
 /* In a separate process: posts without end, half of it to a key that does not exist, and never
@@ -450,18 +423,16 @@ static void child_main(void)
 	}
 }
 
-TEST(client__killed_while_posting)
+TEST_PAIR(client__killed_while_posting, SOFTHCA_QP_RC)
 {
-	struct pair p;
 	struct softhca_wc wc;
 	struct softhca_sge sge;
 	struct softhca_send_wr wr = {
 		.wr_id = 1, .sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_RDMA_WRITE};
 
-	pair_open(&p, SOFTHCA_QP_RC);
-	sge = sge_of(&p, 0, 64);
-	wr.wr.rdma.remote_addr = (uintptr_t)p.memory + 4096;
-	wr.wr.rdma.rkey = p.mr->rkey;
+	sge = sge_of(p, 0, 64);
+	wr.wr.rdma.remote_addr = (uintptr_t)p->memory + 4096;
+	wr.wr.rdma.rkey = p->mr->rkey;
 	for (int round = 0; round < 10; round++) {
 		pid_t child = fork();
 		double end;
@@ -470,13 +441,12 @@ TEST(client__killed_while_posting)
 			child_main();
 		assert_true(fixture_wait_clients(&f, 2));
 		for (end = seconds() + 0.1; seconds() < end;)
-			put(&p, &wr, &wc);
+			put(p, &wr, &wc);
 		kill(child, SIGKILL);
 		assert_int_equal(waitpid(child, NULL, 0), child);
 		for (end = seconds() + 0.02; seconds() < end;)
-			put(&p, &wr, &wc);
+			put(p, &wr, &wc);
 		assert_true(fixture_wait_clients(&f, 1));
 	}
 	assert_int_equal(fixture_counter(&f, COUNTER_clients_gone), 10);
-	pair_close(&p);
 }

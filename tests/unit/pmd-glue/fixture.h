@@ -219,4 +219,16 @@ static inline void turn(struct pair *p)
 	assert_int_equal(receive(p->b, m, BURST), 0);
 }
 
+/* A case on its own ports a and b. */
+#define TEST_PAIR(name)                                                                            \
+	static void name##_on(struct pair *p);                                                     \
+	TEST(name)                                                                                 \
+	{                                                                                          \
+		struct pair p = open_default();                                                    \
+                                                                                                   \
+		name##_on(&p);                                                                     \
+		close_pair(&p);                                                                    \
+	}                                                                                          \
+	static void name##_on(struct pair *p)
+
 #endif

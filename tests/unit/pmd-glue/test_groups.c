@@ -56,17 +56,14 @@ static void expect_v4_report(struct rte_mbuf *m, uint8_t type)
 	rte_pktmbuf_free(m);
 }
 
-TEST(groups__igmp_reports)
+TEST_PAIR(groups__igmp_reports)
 {
-	struct pair p = open_default();
-
-	expect_v4_report(report_of(&p, group4, false), 4);
-	assert_null(said_by(p.a, p.b)); /* again, but not yet */
-	expect_v4_report(report_of(&p, group4, true), 3);
-	assert_int_equal(port_counter(p.a, PORT_COUNTER_reports_sent), 2);
-	assert_int_equal(port_counter(p.a, PORT_COUNTER_groups_joined), 1);
-	assert_int_equal(port_counter(p.a, PORT_COUNTER_groups_left), 1);
-	close_pair(&p);
+	expect_v4_report(report_of(p, group4, false), 4);
+	assert_null(said_by(p->a, p->b)); /* again, but not yet */
+	expect_v4_report(report_of(p, group4, true), 3);
+	assert_int_equal(port_counter(p->a, PORT_COUNTER_reports_sent), 2);
+	assert_int_equal(port_counter(p->a, PORT_COUNTER_groups_joined), 1);
+	assert_int_equal(port_counter(p->a, PORT_COUNTER_groups_left), 1);
 }
 
 static uint16_t icmpv6_sum(struct rte_mbuf *m, uint16_t offset, uint16_t bytes)
@@ -101,14 +98,11 @@ static void expect_v6_report(struct rte_mbuf *m, uint8_t type)
 	rte_pktmbuf_free(m);
 }
 
-TEST(groups__mld_reports)
+TEST_PAIR(groups__mld_reports)
 {
-	struct pair p = open_default();
-
-	expect_v6_report(report_of(&p, group6, false), 4);
-	assert_null(said_by(p.a, p.b));
-	expect_v6_report(report_of(&p, group6, true), 3);
-	close_pair(&p);
+	expect_v6_report(report_of(p, group6, false), 4);
+	assert_null(said_by(p->a, p->b));
+	expect_v6_report(report_of(p, group6, true), 3);
 }
 
 TEST(groups__a_port_without_ipv4_says_nothing_of_it)
@@ -188,48 +182,46 @@ static void query(struct pair *p, struct rte_mbuf *m)
 	expect_count(p, m, PORT_COUNTER_queries);
 }
 
-TEST(groups__igmp_queries)
+TEST_PAIR(groups__igmp_queries)
 {
-	struct pair p = open_default();
 	struct membership *joined;
 	struct rte_mbuf *m;
 
-	rte_pktmbuf_free(report_of(&p, group4, false));
-	joined = &p.a->groups.entry[0];
+	rte_pktmbuf_free(report_of(p, group4, false));
+	joined = &p->a->groups.entry[0];
 	m = igmp_query(12); /* v3, general; within 12.7 s */
 	*at(m, 39) = 127;
 	*at(m, 46) = 3;
 	finish_igmp(m);
-	query(&p, m);
-	assert_true(p.a->groups.general_ms[0] > 0);
-	assert_int_equal(p.a->groups.robustness[0], 3);
-	p.a->groups.general_ms[0] = 0;
+	query(p, m);
+	assert_true(p->a->groups.general_ms[0] > 0);
+	assert_int_equal(p->a->groups.robustness[0], 3);
+	p->a->groups.general_ms[0] = 0;
 	m = igmp_query(8); /* v2, of the group, and Ethernet's padding */
 	*at(m, 39) = 100;
 	memcpy(at(m, 42), group4 + 12, 4);
 	finish_igmp(m);
 	grow(m, 8);
-	query(&p, m);
+	query(p, m);
 	assert_true(joined->answer_ms > 0);
-	assert_true(p.a->groups.general_ms[0] == 0);
-	assert_int_equal(p.a->groups.robustness[0], 0);
+	assert_true(p->a->groups.general_ms[0] == 0);
+	assert_int_equal(p->a->groups.robustness[0], 0);
 	joined->answer_ms = 0;
 	m = igmp_query(8); /* v1 */
 	finish_igmp(m);
-	query(&p, m);
-	assert_true(p.a->groups.general_ms[0] > 0);
+	query(p, m);
+	assert_true(p->a->groups.general_ms[0] > 0);
 	m = igmp_query(20); /* v3, of the group and two sources: as one of the group */
 	*at(m, 39) = 0xff;
 	memcpy(at(m, 42), group4 + 12, 4);
 	*at(m, 49) = 2;
 	finish_igmp(m);
-	query(&p, m);
+	query(p, m);
 	assert_true(joined->answer_ms > 0);
 	m = igmp_query(16); /* another host's report */
 	*at(m, 38) = 0x22;
 	finish_igmp(m);
-	expect_count(&p, m, PORT_COUNTER_drop_control_other);
-	close_pair(&p);
+	expect_count(p, m, PORT_COUNTER_drop_control_other);
 }
 
 /* Faults of a query. */
@@ -303,34 +295,32 @@ static void finish_mld(struct rte_mbuf *m)
 	memcpy(at(m, 64), &sum, 2);
 }
 
-TEST(groups__mld_queries)
+TEST_PAIR(groups__mld_queries)
 {
-	struct pair p = open_default();
 	struct membership *joined;
 	struct rte_mbuf *m;
 
-	rte_pktmbuf_free(report_of(&p, group6, false));
-	joined = &p.a->groups.entry[0];
+	rte_pktmbuf_free(report_of(p, group6, false));
+	joined = &p->a->groups.entry[0];
 	m = mld_query(28); /* v2, general */
 	*at(m, 66) = 0x9a;
 	*at(m, 86) = 4;
 	finish_mld(m);
-	query(&p, m);
-	assert_true(p.a->groups.general_ms[1] > 0);
-	assert_int_equal(p.a->groups.robustness[1], 4);
-	p.a->groups.general_ms[1] = 0;
+	query(p, m);
+	assert_true(p->a->groups.general_ms[1] > 0);
+	assert_int_equal(p->a->groups.robustness[1], 4);
+	p->a->groups.general_ms[1] = 0;
 	m = mld_query(24); /* v1, of the group */
 	*at(m, 66) = 0x7f;
 	memcpy(at(m, 70), group6, 16);
 	finish_mld(m);
-	query(&p, m);
+	query(p, m);
 	assert_true(joined->answer_ms > 0);
-	assert_true(p.a->groups.general_ms[1] == 0);
+	assert_true(p->a->groups.general_ms[1] == 0);
 	m = mld_query(28); /* another host's report */
 	*at(m, 62) = 143;
 	finish_mld(m);
-	expect_count(&p, m, PORT_COUNTER_drop_control_other);
-	close_pair(&p);
+	expect_count(p, m, PORT_COUNTER_drop_control_other);
 }
 
 TEST(groups__mld_malformed)
@@ -370,47 +360,44 @@ static void drain(struct port *port)
 	assert_int_equal(receive(port, none, 1), 0);
 }
 
-TEST(groups__frames_come_back_to_who_listens)
+TEST_PAIR(groups__frames_come_back_to_who_listens)
 {
-	struct pair p = open_default();
 	struct rte_mbuf *sent, *got[2];
 
-	assert_int_equal(send_one(p.a, roce_to_group(1)), 1); /* no port here does */
-	assert_int_equal(receive(p.a, got, 2), 0);
-	assert_int_equal(receive(p.b, got, 2), 1);
+	assert_int_equal(send_one(p->a, roce_to_group(1)), 1); /* no port here does */
+	assert_int_equal(receive(p->a, got, 2), 0);
+	assert_int_equal(receive(p->b, got, 2), 1);
 	rte_pktmbuf_free(got[0]);
-	assert_int_equal(port_join(p.a, group4), 0);
-	drain(p.a);
-	drain(p.b);
+	assert_int_equal(port_join(p->a, group4), 0);
+	drain(p->a);
+	drain(p->b);
 	sent = roce_to_group(2);
-	assert_int_equal(send_one(p.a, sent), 1);
-	assert_int_equal(receive(p.a, got, 2), 1);
+	assert_int_equal(send_one(p->a, sent), 1);
+	assert_int_equal(receive(p->a, got, 2), 1);
 	assert_ptr_not_equal(got[0], sent); /* with its own metadata */
 	assert_int_equal(tag_of(got[0]), 2);
-	assert_int_equal(receive(p.b, got + 1, 1), 1);
+	assert_int_equal(receive(p->b, got + 1, 1), 1);
 	assert_int_equal(tag_of(got[1]), 2);
 	rte_pktmbuf_free_bulk(got, 2);
-	assert_int_equal(port_counter(p.a, PORT_COUNTER_tx_group_looped), 1);
-	port_leave(p.a, group4);
-	assert_int_equal(send_one(p.a, roce_to_group(3)), 1);
-	assert_int_equal(receive(p.a, got, 2), 0);
-	drain(p.a);
-	assert_int_equal(receive(p.b, got, 2), 1);
+	assert_int_equal(port_counter(p->a, PORT_COUNTER_tx_group_looped), 1);
+	port_leave(p->a, group4);
+	assert_int_equal(send_one(p->a, roce_to_group(3)), 1);
+	assert_int_equal(receive(p->a, got, 2), 0);
+	drain(p->a);
+	assert_int_equal(receive(p->b, got, 2), 1);
 	rte_pktmbuf_free(got[0]);
-	close_pair(&p);
 }
 
 /* Among others, in order, each where it belongs; with a capture's or a sender's references. */
-TEST(groups__during_a_burst)
+TEST_PAIR(groups__during_a_burst)
 {
 	static const uint32_t at_b[] = {0, 1, 2, 4, 5};
-	struct pair p = open_default();
-	struct link_port *link = port_link(p.a);
+	struct link_port *link = port_link(p->a);
 	struct rte_mbuf *m[6], *got[8];
 
-	assert_int_equal(port_join(p.a, group4), 0);
-	drain(p.a);
-	drain(p.b);
+	assert_int_equal(port_join(p->a, group4), 0);
+	drain(p->a);
+	drain(p->b);
 	m[0] = roce_v4(2, 1, 0);
 	m[1] = roce_to_group(1);
 	m[2] = roce_to_group(2);
@@ -419,64 +406,59 @@ TEST(groups__during_a_burst)
 	m[5] = roce_v4(2, 1, 5);
 	rte_mbuf_refcnt_update(m[4], 1);
 	assert_int_equal(link->tx_burst(link, 0, m, 6), 6);
-	assert_int_equal(receive(p.b, got, 8), 5);
+	assert_int_equal(receive(p->b, got, 8), 5);
 	for (unsigned int i = 0; i < 5; i++)
 		assert_int_equal(tag_of(got[i]), at_b[i]);
 	rte_pktmbuf_free_bulk(got, 5);
-	assert_int_equal(receive(p.a, got, 8), 4);
+	assert_int_equal(receive(p->a, got, 8), 4);
 	for (unsigned int i = 0; i < 4; i++)
 		assert_int_equal(tag_of(got[i]), i + 1);
 	rte_pktmbuf_free_bulk(got, 4);
 	rte_pktmbuf_free(m[4]);
-	close_pair(&p);
 }
 
 /* Not taken by the wire: nothing of it has come back, and it comes once when it is sent later. */
-TEST(groups__the_wire_is_full)
+TEST_PAIR(groups__the_wire_is_full)
 {
-	struct pair p = open_default();
 	struct rte_mbuf *m, *got[BURST];
 	unsigned int n = 0;
 
-	assert_int_equal(port_join(p.a, group4), 0);
-	drain(p.a);
-	drain(p.b);
-	while ((m = roce_v4(2, 1, 9)), send_one(p.a, m) == 1)
+	assert_int_equal(port_join(p->a, group4), 0);
+	drain(p->a);
+	drain(p->b);
+	while ((m = roce_v4(2, 1, 9)), send_one(p->a, m) == 1)
 		n++;
 	rte_pktmbuf_free(m);
 	m = roce_to_group(1);
-	assert_int_equal(send_one(p.a, m), 0);
+	assert_int_equal(send_one(p->a, m), 0);
 	assert_int_equal(rte_mbuf_refcnt_read(m), 1);
-	assert_int_equal(receive(p.a, got, BURST), 0);
-	for (uint16_t k; n > 0 && (k = receive(p.b, got, BURST)) > 0; n -= k)
+	assert_int_equal(receive(p->a, got, BURST), 0);
+	for (uint16_t k; n > 0 && (k = receive(p->b, got, BURST)) > 0; n -= k)
 		rte_pktmbuf_free_bulk(got, k);
-	assert_int_equal(send_one(p.a, m), 1);
-	assert_int_equal(receive(p.a, got, BURST), 1);
+	assert_int_equal(send_one(p->a, m), 1);
+	assert_int_equal(receive(p->a, got, BURST), 1);
 	rte_pktmbuf_free(got[0]);
-	assert_int_equal(receive(p.b, got, BURST), 1);
+	assert_int_equal(receive(p->b, got, BURST), 1);
 	rte_pktmbuf_free(got[0]);
-	close_pair(&p);
 }
 
 /* Its own receiver is behind: the wire has it nevertheless. */
-TEST(groups__own_receiver_is_behind)
+TEST_PAIR(groups__own_receiver_is_behind)
 {
-	struct pair p = open_default();
 	struct rte_mbuf *got[BURST];
 	uint16_t n;
 
-	assert_int_equal(port_join(p.a, group4), 0);
-	drain(p.a);
-	drain(p.b);
+	assert_int_equal(port_join(p->a, group4), 0);
+	drain(p->a);
+	drain(p->b);
 	for (unsigned int i = 0; i < LOOP_RING_FRAMES + 10; i++) {
-		assert_int_equal(send_one(p.a, roce_to_group(i)), 1);
-		assert_int_equal(receive(p.b, got, 1), 1);
+		assert_int_equal(send_one(p->a, roce_to_group(i)), 1);
+		assert_int_equal(receive(p->b, got, 1), 1);
 		rte_pktmbuf_free(got[0]);
 	}
-	assert_int_equal(port_counter(p.a, PORT_COUNTER_drop_tx_group_loop), 10);
-	while ((n = receive(p.a, got, BURST)) > 0)
+	assert_int_equal(port_counter(p->a, PORT_COUNTER_drop_tx_group_loop), 10);
+	while ((n = receive(p->a, got, BURST)) > 0)
 		rte_pktmbuf_free_bulk(got, n);
-	close_pair(&p);
 }
 
 /* A port whose wire leads back to itself gets each once. */

@@ -28,57 +28,51 @@ static void expect_mac(const uint8_t mac[6], uint8_t last)
 	assert_memory_equal(mac, expected, 6);
 }
 
-TEST(resolve__arp)
+TEST_PAIR(resolve__arp)
 {
-	struct pair p = open_default();
 	struct port_address a;
 	uint8_t mac[6];
 
 	set_v4(&a, 2);
-	assert_int_equal(port_resolve(p.a, a.ip, mac), -EAGAIN);
-	assert_int_equal(resolve(&p, a.ip, mac), 0);
+	assert_int_equal(port_resolve(p->a, a.ip, mac), -EAGAIN);
+	assert_int_equal(resolve(p, a.ip, mac), 0);
 	expect_mac(mac, 2);
-	assert_int_equal(port_counter(p.b, PORT_COUNTER_arp_answered), 1);
+	assert_int_equal(port_counter(p->b, PORT_COUNTER_arp_answered), 1);
 	/* b has learnt a from the question */
 	set_v4(&a, 1);
-	assert_int_equal(port_resolve(p.b, a.ip, mac), 0);
+	assert_int_equal(port_resolve(p->b, a.ip, mac), 0);
 	expect_mac(mac, 1);
-	close_pair(&p);
 }
 
-TEST(resolve__neighbour_discovery)
+TEST_PAIR(resolve__neighbour_discovery)
 {
-	struct pair p = open_default();
 	struct port_address a;
 	uint8_t mac[6];
 
 	set_v6(&a, 2);
-	assert_int_equal(resolve(&p, a.ip, mac), 0);
+	assert_int_equal(resolve(p, a.ip, mac), 0);
 	expect_mac(mac, 2);
-	assert_int_equal(port_counter(p.b, PORT_COUNTER_nd_answered), 1);
+	assert_int_equal(port_counter(p->b, PORT_COUNTER_nd_answered), 1);
 	set_v6(&a, 1);
-	assert_int_equal(port_resolve(p.b, a.ip, mac), 0);
-	close_pair(&p);
+	assert_int_equal(port_resolve(p->b, a.ip, mac), 0);
 }
 
 /* The automatic address of each port: of MAC 02:00:00:00:00:last. */
-TEST(resolve__link_local)
+TEST_PAIR(resolve__link_local)
 {
 	const uint8_t address[16] = {0xfe, 0x80, [11] = 0xff, [12] = 0xfe, [15] = 2};
-	struct pair p = open_default();
 	struct port_info info;
 	uint8_t mac[6];
 
-	port_info(p.b, &info);
+	port_info(p->b, &info);
 	assert_int_equal(info.n_addresses, 3);
 	assert_memory_equal(info.address[0].ip, address, 16);
 	assert_int_equal(info.address[0].prefix_len, 64);
 	assert_false(info.address[1].v6);
 	assert_true(info.address[2].v6);
-	assert_int_equal(resolve(&p, address, mac), 0);
+	assert_int_equal(resolve(p, address, mac), 0);
 	expect_mac(mac, 2);
-	assert_int_equal(port_counter(p.b, PORT_COUNTER_nd_answered), 1);
-	close_pair(&p);
+	assert_int_equal(port_counter(p->b, PORT_COUNTER_nd_answered), 1);
 }
 
 TEST(resolve__link_local_configured_counts_once)
@@ -162,22 +156,20 @@ TEST(resolve__with_vlan)
 	close_pair(&p);
 }
 
-TEST(resolve__own_and_groups_at_once)
+TEST_PAIR(resolve__own_and_groups_at_once)
 {
 	static const uint8_t group_v4[16] = {[10] = 0xff, 0xff, 239, 0x81, 2, 3};
 	static const uint8_t group_v6[16] = {0xff, 2, [12] = 1, 2, 3, 4};
-	struct pair p = open_default();
 	struct port_address a;
 	uint8_t mac[6];
 
 	set_v4(&a, 1);
-	assert_int_equal(port_resolve(p.a, a.ip, mac), 0);
+	assert_int_equal(port_resolve(p->a, a.ip, mac), 0);
 	expect_mac(mac, 1);
-	assert_int_equal(port_resolve(p.a, group_v4, mac), 0);
+	assert_int_equal(port_resolve(p->a, group_v4, mac), 0);
 	assert_memory_equal(mac, ((uint8_t[]){1, 0, 0x5e, 1, 2, 3}), 6);
-	assert_int_equal(port_resolve(p.a, group_v6, mac), 0);
+	assert_int_equal(port_resolve(p->a, group_v6, mac), 0);
 	assert_memory_equal(mac, ((uint8_t[]){0x33, 0x33, 1, 2, 3, 4}), 6);
-	close_pair(&p);
 }
 
 TEST(resolve__gateway)
@@ -205,7 +197,6 @@ TEST(resolve__gateway)
 	close_pair(&p);
 }
 
-/* An echo request from a to b with `bytes` of payload. */
 /* How many RoCE frames from a, to these two addresses at b's MAC address, are b's. */
 static unsigned int roce_arrives(struct pair *p, uint8_t ip)
 {
@@ -235,9 +226,8 @@ static void move(struct port *port, const struct port_addresses *to)
 }
 
 /* Whoever waits for an answer of the new addresses gets one at once. */
-TEST(move__neighbours_are_told)
+TEST_PAIR(move__neighbours_are_told)
 {
-	struct pair p = open_default();
 	struct port_addresses to = {.count = 2};
 	struct port_info info;
 	uint8_t mac[6];
@@ -245,30 +235,30 @@ TEST(move__neighbours_are_told)
 	set_v4(&to.at[0], 7);
 	set_v6(&to.at[1], 7);
 	for (unsigned int i = 0; i < 2; i++)
-		assert_int_equal(resolve(&p, to.at[i].ip, mac), -EAGAIN);
-	assert_int_equal(roce_arrives(&p, 2), 2);
-	assert_true(port_moves(p.b, &to));
-	move(p.b, &to);
-	assert_false(port_moves(p.b, &to));
+		assert_int_equal(resolve(p, to.at[i].ip, mac), -EAGAIN);
+	assert_int_equal(roce_arrives(p, 2), 2);
+	assert_true(port_moves(p->b, &to));
+	move(p->b, &to);
+	assert_false(port_moves(p->b, &to));
 	for (unsigned int i = 0; i < 2; i++) {
-		assert_int_equal(resolve(&p, to.at[i].ip, mac), 0);
+		assert_int_equal(resolve(p, to.at[i].ip, mac), 0);
 		expect_mac(mac, 2);
 	}
-	assert_int_equal(port_counter(p.b, PORT_COUNTER_arp_answered), 0);
-	assert_int_equal(port_counter(p.b, PORT_COUNTER_nd_answered), 0);
-	assert_int_equal(roce_arrives(&p, 2), 0);
-	assert_int_equal(roce_arrives(&p, 7), 2);
-	port_info(p.b, &info);
+	assert_int_equal(port_counter(p->b, PORT_COUNTER_arp_answered), 0);
+	assert_int_equal(port_counter(p->b, PORT_COUNTER_nd_answered), 0);
+	assert_int_equal(roce_arrives(p, 2), 0);
+	assert_int_equal(roce_arrives(p, 7), 2);
+	port_info(p->b, &info);
 	assert_int_equal(info.n_addresses, 3);
 	assert_memory_equal(info.address[1].ip, to.at[0].ip, 16);
 	to.count = 1;
-	assert_true(port_moves(p.b, &to));
-	move(p.b, &to);
-	assert_int_equal(port_counter(p.b, PORT_COUNTER_announced), 2); /* the one was there */
-	assert_int_equal(roce_arrives(&p, 7), 1);
-	close_pair(&p);
+	assert_true(port_moves(p->b, &to));
+	move(p->b, &to);
+	assert_int_equal(port_counter(p->b, PORT_COUNTER_announced), 2); /* the one was there */
+	assert_int_equal(roce_arrives(p, 7), 1);
 }
 
+/* An echo request from a to b with `bytes` of payload. */
 static struct rte_mbuf *ping_v4(uint16_t bytes)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(packets);
@@ -312,24 +302,21 @@ static struct rte_mbuf *ping_v6(void)
 	return m;
 }
 
-TEST(ping__is_answered)
+TEST_PAIR(ping__is_answered)
 {
-	struct pair p = open_default();
-
-	send_one(p.a, ping_v4(56));
-	send_one(p.a, ping_v4(0));
-	send_one(p.a, ping_v6());
+	send_one(p->a, ping_v4(56));
+	send_one(p->a, ping_v4(0));
+	send_one(p->a, ping_v6());
 	/* b receives, answers; a takes the answers and, correct as they are, ignores them */
-	turn(&p);
-	turn(&p);
-	turn(&p);
-	turn(&p);
-	assert_int_equal(port_counter(p.b, PORT_COUNTER_ping_answered), 3);
-	assert_int_equal(port_counter(p.a, PORT_COUNTER_rx_icmp), 2);
-	assert_int_equal(port_counter(p.a, PORT_COUNTER_rx_icmpv6), 1);
-	assert_int_equal(port_counter(p.a, PORT_COUNTER_drop_control_other), 3);
-	assert_int_equal(port_counter(p.a, PORT_COUNTER_drop_icmp_malformed), 0);
-	close_pair(&p);
+	turn(p);
+	turn(p);
+	turn(p);
+	turn(p);
+	assert_int_equal(port_counter(p->b, PORT_COUNTER_ping_answered), 3);
+	assert_int_equal(port_counter(p->a, PORT_COUNTER_rx_icmp), 2);
+	assert_int_equal(port_counter(p->a, PORT_COUNTER_rx_icmpv6), 1);
+	assert_int_equal(port_counter(p->a, PORT_COUNTER_drop_control_other), 3);
+	assert_int_equal(port_counter(p->a, PORT_COUNTER_drop_icmp_malformed), 0);
 }
 
 static struct rte_mbuf *arp_request(void)
@@ -392,45 +379,41 @@ static void expect_ignored(struct pair *p, struct rte_mbuf *m, enum port_counter
 	assert_int_equal(port_counter(p->b, PORT_COUNTER_neighbour_learnt), 0);
 }
 
-TEST(arp__malformed_is_ignored)
+TEST_PAIR(arp__malformed_is_ignored)
 {
 	static const struct {
 		uint8_t offset, value;
 	} spoilt[] = {{15, 6}, {16, 9}, {18, 5}, {19, 16}, {21, 7}, {21, 0}, {22, 1}, {27, 8}};
-	struct pair p = open_default();
 	struct rte_mbuf *m;
 
 	for (unsigned int i = 0; i < RTE_DIM(spoilt); i++) {
 		m = arp_request();
 		rte_pktmbuf_mtod(m, uint8_t *)[spoilt[i].offset] = spoilt[i].value;
-		expect_ignored(&p, m, PORT_COUNTER_drop_arp_malformed);
+		expect_ignored(p, m, PORT_COUNTER_drop_arp_malformed);
 	}
 	for (uint16_t cut = 1; cut <= 24; cut++) {
 		m = arp_request();
 		rte_pktmbuf_trim(m, cut);
-		expect_ignored(&p, m, PORT_COUNTER_drop_arp_malformed);
+		expect_ignored(p, m, PORT_COUNTER_drop_arp_malformed);
 	}
 	m = arp_request();
 	rte_pktmbuf_mtod(m, uint8_t *)[41] = 3; /* somebody else */
-	expect_ignored(&p, m, PORT_COUNTER_drop_control_other);
-	close_pair(&p);
+	expect_ignored(p, m, PORT_COUNTER_drop_control_other);
 }
 
-TEST(arp__reply_nobody_asked_for_is_not_learnt)
+TEST_PAIR(arp__reply_nobody_asked_for_is_not_learnt)
 {
-	struct pair p = open_default();
 	struct rte_mbuf *m = arp_request();
 
 	rte_pktmbuf_mtod(m, uint8_t *)[21] = 2;
 	rte_pktmbuf_mtod(m, uint8_t *)[41] = 3;
-	send_one(p.a, m);
-	turn(&p);
-	turn(&p);
-	assert_int_equal(port_counter(p.b, PORT_COUNTER_neighbour_learnt), 0);
-	close_pair(&p);
+	send_one(p->a, m);
+	turn(p);
+	turn(p);
+	assert_int_equal(port_counter(p->b, PORT_COUNTER_neighbour_learnt), 0);
 }
 
-TEST(nd__malformed_is_ignored)
+TEST_PAIR(nd__malformed_is_ignored)
 {
 	/* offset in the frame, value; the checksum is right again afterwards */
 	static const struct {
@@ -443,76 +426,70 @@ TEST(nd__malformed_is_ignored)
 		{14 + 65, 2},	 /* option sticks out */
 		{14 + 8, 0xff},	 /* source is a group */
 	};
-	struct pair p = open_default();
 	struct rte_mbuf *m;
 
 	for (unsigned int i = 0; i < RTE_DIM(spoilt); i++) {
 		m = solicitation();
 		rte_pktmbuf_mtod(m, uint8_t *)[spoilt[i].offset] = spoilt[i].value;
 		seal(m);
-		expect_ignored(&p, m, PORT_COUNTER_drop_nd_malformed);
+		expect_ignored(p, m, PORT_COUNTER_drop_nd_malformed);
 	}
 	m = solicitation(); /* duplicate address detection must not carry a MAC */
 	memset(rte_pktmbuf_mtod_offset(m, void *, 14 + 8), 0, 16);
 	seal(m);
-	expect_ignored(&p, m, PORT_COUNTER_drop_nd_malformed);
+	expect_ignored(p, m, PORT_COUNTER_drop_nd_malformed);
 	m = solicitation();
 	rte_pktmbuf_mtod(m, uint8_t *)[14 + 60] ^= 1; /* checksum wrong */
-	expect_ignored(&p, m, PORT_COUNTER_drop_icmp_malformed);
+	expect_ignored(p, m, PORT_COUNTER_drop_icmp_malformed);
 	m = solicitation();
 	rte_pktmbuf_trim(m, 1);
-	expect_ignored(&p, m, PORT_COUNTER_drop_icmp_malformed);
+	expect_ignored(p, m, PORT_COUNTER_drop_icmp_malformed);
 	for (uint16_t bytes = 8; bytes < 24; bytes++) {
 		m = solicitation();
 		rte_pktmbuf_mtod(m, uint8_t *)[14 + 5] = bytes;
 		seal(m);
-		expect_ignored(&p, m, PORT_COUNTER_drop_nd_malformed);
+		expect_ignored(p, m, PORT_COUNTER_drop_nd_malformed);
 	}
-	close_pair(&p);
 }
 
-TEST(nd__duplicate_address_detection_is_answered_to_all)
+TEST_PAIR(nd__duplicate_address_detection_is_answered_to_all)
 {
-	struct pair p = open_default();
 	struct rte_mbuf *m = solicitation();
 
 	memset(rte_pktmbuf_mtod_offset(m, void *, 14 + 8), 0, 16);
 	rte_pktmbuf_trim(m, 8);
 	rte_pktmbuf_mtod(m, uint8_t *)[14 + 5] = 24;
 	seal(m);
-	send_one(p.a, m);
-	turn(&p);
-	turn(&p);
-	turn(&p);
-	assert_int_equal(port_counter(p.b, PORT_COUNTER_nd_answered), 1);
-	assert_int_equal(port_counter(p.a, PORT_COUNTER_rx_icmpv6), 1);
-	assert_int_equal(port_counter(p.a, PORT_COUNTER_drop_nd_malformed), 0);
-	assert_int_equal(port_counter(p.b, PORT_COUNTER_neighbour_learnt), 0);
-	close_pair(&p);
+	send_one(p->a, m);
+	turn(p);
+	turn(p);
+	turn(p);
+	assert_int_equal(port_counter(p->b, PORT_COUNTER_nd_answered), 1);
+	assert_int_equal(port_counter(p->a, PORT_COUNTER_rx_icmpv6), 1);
+	assert_int_equal(port_counter(p->a, PORT_COUNTER_drop_nd_malformed), 0);
+	assert_int_equal(port_counter(p->b, PORT_COUNTER_neighbour_learnt), 0);
 }
 
-TEST(ping__malformed_is_ignored)
+TEST_PAIR(ping__malformed_is_ignored)
 {
-	struct pair p = open_default();
 	struct rte_mbuf *m;
 
 	m = ping_v4(4);
 	rte_pktmbuf_mtod(m, uint8_t *)[14 + 20 + 6] ^= 1; /* ICMP checksum */
-	expect_ignored(&p, m, PORT_COUNTER_drop_icmp_malformed);
+	expect_ignored(p, m, PORT_COUNTER_drop_icmp_malformed);
 	m = ping_v4(4);
 	rte_pktmbuf_mtod(m, uint8_t *)[14 + 8] ^= 1; /* header checksum */
-	expect_ignored(&p, m, PORT_COUNTER_drop_icmp_malformed);
+	expect_ignored(p, m, PORT_COUNTER_drop_icmp_malformed);
 	m = ping_v4(4);
 	rte_pktmbuf_mtod(m, uint8_t *)[14 + 3] = 200; /* longer than the frame */
-	expect_ignored(&p, m, PORT_COUNTER_drop_icmp_malformed);
+	expect_ignored(p, m, PORT_COUNTER_drop_icmp_malformed);
 	m = ping_v4(4);
 	rte_pktmbuf_mtod(m, uint8_t *)[14] = 0x4f; /* options that are not there */
-	expect_ignored(&p, m, PORT_COUNTER_drop_icmp_malformed);
+	expect_ignored(p, m, PORT_COUNTER_drop_icmp_malformed);
 	m = ping_v4(4);
 	rte_pktmbuf_mtod(m, uint8_t *)[14 + 20] = 0; /* an answer to nothing */
 	rte_pktmbuf_mtod(m, uint8_t *)[14 + 22] += 8;
-	expect_ignored(&p, m, PORT_COUNTER_drop_control_other);
-	close_pair(&p);
+	expect_ignored(p, m, PORT_COUNTER_drop_control_other);
 }
 
 /* A ping whose sender has the address 02:00:00:00:from. */
@@ -526,14 +503,11 @@ static void ping_from(struct pair *p, uint16_t from)
 	receive(p->b, got, 1);
 }
 
-TEST(control__flood_of_forged_sources_is_bounded)
+TEST_PAIR(control__flood_of_forged_sources_is_bounded)
 {
-	struct pair p = open_default();
-
 	for (uint16_t i = 0; i < 600; i++)
-		ping_from(&p, i);
-	assert_true(port_counter(p.b, PORT_COUNTER_drop_rx_control_full) >= 600 - 256 - 8);
-	close_pair(&p);
+		ping_from(p, i);
+	assert_true(port_counter(p->b, PORT_COUNTER_drop_rx_control_full) >= 600 - 256 - 8);
 }
 
 /* In times of the test's own: 64 at once, then one each 10 ms; others are not concerned. */
@@ -555,25 +529,23 @@ TEST(control__a_source_has_a_rate)
 }
 
 /* The flood of one source leaves the ring to the others, who have their answers. */
-TEST(control__flood_of_one_source_is_its_own)
+TEST_PAIR(control__flood_of_one_source_is_its_own)
 {
-	struct pair p = open_default();
-	struct source_limit *l = &p.b->queue[0].sources;
+	struct source_limit *l = &p->b->queue[0].sources;
 	const uint64_t hour = 3600 * rte_get_tsc_hz();
 
-	ping_from(&p, 1);
+	ping_from(p, 1);
 	for (unsigned int i = 0; i < RTE_DIM(l->empty_at); i++) /* as if it had sent for an hour */
 		if (l->empty_at[i])
 			l->empty_at[i] += hour;
 	for (unsigned int i = 0; i < 600; i++)
-		ping_from(&p, 1);
-	assert_int_equal(port_counter(p.b, PORT_COUNTER_drop_rx_control_rate), 600);
+		ping_from(p, 1);
+	assert_int_equal(port_counter(p->b, PORT_COUNTER_drop_rx_control_rate), 600);
 	for (uint16_t from = 2; from < 10; from++)
-		ping_from(&p, from);
-	port_poll_control(p.b);
-	assert_true(port_counter(p.b, PORT_COUNTER_ping_answered) >=
+		ping_from(p, from);
+	port_poll_control(p->b);
+	assert_true(port_counter(p->b, PORT_COUNTER_ping_answered) >=
 		    1 + 4); /* some share its bucket */
 	for (unsigned int i = 0; i < 4; i++)
-		turn(&p);
-	close_pair(&p);
+		turn(p);
 }

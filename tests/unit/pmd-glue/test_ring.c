@@ -3,44 +3,39 @@
 #include "fixture.h"
 #include "pipeline/icrc.h"
 
-TEST(ring__moves_an_unshared_frame_itself)
+TEST_PAIR(ring__moves_an_unshared_frame_itself)
 {
-	struct pair p = open_default();
 	struct rte_mbuf *sent = roce_v4(2, 1, 7), *got[2];
 
-	assert_int_equal(send_one(p.a, sent), 1);
-	assert_int_equal(receive(p.b, got, 2), 1);
+	assert_int_equal(send_one(p->a, sent), 1);
+	assert_int_equal(receive(p->b, got, 2), 1);
 	assert_ptr_equal(got[0], sent);
 	assert_int_equal(rte_mbuf_refcnt_read(sent), 1);
 	rte_pktmbuf_free(sent);
-	close_pair(&p);
 }
 
 /* Kept by its sender alone: the receiver has the other half of its private area. */
-TEST(ring__passes_a_kept_frame_as_it_is)
+TEST_PAIR(ring__passes_a_kept_frame_as_it_is)
 {
-	struct pair p = open_default();
 	struct rte_mbuf *sent = roce_v4(2, 1, 7), *got[2];
 
 	rte_mbuf_refcnt_update(sent, 1);
-	assert_int_equal(send_one(p.a, sent), 1);
-	assert_int_equal(receive(p.b, got, 2), 1);
+	assert_int_equal(send_one(p->a, sent), 1);
+	assert_int_equal(receive(p->b, got, 2), 1);
 	assert_ptr_equal(got[0], sent);
 	assert_int_equal(rte_mbuf_refcnt_read(sent), 2);
 	rte_pktmbuf_free(got[0]);
 	rte_pktmbuf_free(sent);
-	close_pair(&p);
 }
 
-TEST(ring__clones_a_shared_frame)
+TEST_PAIR(ring__clones_a_shared_frame)
 {
-	struct pair p = open_default();
 	struct rte_mbuf *sent = roce_v4(2, 1, 7), *got[2];
 
 	memset(rte_mbuf_to_priv(sent), 0xaa, PRIV_BYTES);
 	rte_mbuf_refcnt_update(sent, 2); /* the sender's, and an earlier transmission's */
-	assert_int_equal(send_one(p.a, sent), 1);
-	assert_int_equal(receive(p.b, got, 2), 1);
+	assert_int_equal(send_one(p->a, sent), 1);
+	assert_int_equal(receive(p->b, got, 2), 1);
 	assert_ptr_not_equal(got[0], sent);
 	assert_ptr_equal(rte_pktmbuf_mtod(got[0], void *), rte_pktmbuf_mtod(sent, void *));
 	assert_int_equal(rte_pktmbuf_data_len(got[0]), rte_pktmbuf_data_len(sent));
@@ -54,55 +49,48 @@ TEST(ring__clones_a_shared_frame)
 	assert_int_equal(rte_mbuf_refcnt_read(sent), 2);
 	rte_pktmbuf_free(sent);
 	rte_pktmbuf_free(sent);
-	close_pair(&p);
 }
 
 /* Whichever way a frame takes: itself, as a clone, back to the sender. Others get no mark. */
-TEST(ring__keeps_the_mark_of_an_omitted_icrc)
+TEST_PAIR(ring__keeps_the_mark_of_an_omitted_icrc)
 {
-	struct pair p = open_default();
-
 	for (unsigned i = 0; i < 8; i++) {
 		uint64_t mark = i & 1 ? ICRC_OMITTED : 0;
 		struct rte_mbuf *sent = roce_v4(i & 2 ? 1 : 2, 1, 7), *got[1];
 
 		sent->ol_flags = mark;
 		rte_mbuf_refcnt_update(sent, i & 4 ? 2 : 0);
-		assert_int_equal(send_one(p.a, sent), 1);
-		assert_int_equal(receive(i & 2 ? p.a : p.b, got, 1), 1);
+		assert_int_equal(send_one(p->a, sent), 1);
+		assert_int_equal(receive(i & 2 ? p->a : p->b, got, 1), 1);
 		assert_int_equal(got[0] != sent, i >> 2);
 		assert_true((got[0]->ol_flags & ICRC_OMITTED) == mark);
 		rte_pktmbuf_free(got[0]);
 		for (unsigned k = 0; k < (i & 4) / 2; k++)
 			rte_pktmbuf_free(sent);
 	}
-	close_pair(&p);
 }
 
-TEST(ring__receiver_may_outlive_sender)
+TEST_PAIR(ring__receiver_may_outlive_sender)
 {
-	struct pair p = open_default();
 	struct rte_mbuf *sent = roce_v4(2, 1, 7), *got[1];
 
 	rte_mbuf_refcnt_update(sent, 1);
-	send_one(p.a, sent);
+	send_one(p->a, sent);
 	rte_pktmbuf_free(sent);
-	assert_int_equal(receive(p.b, got, 1), 1);
+	assert_int_equal(receive(p->b, got, 1), 1);
 	assert_int_equal(tag_of(got[0]), 7);
 	rte_pktmbuf_free(got[0]);
-	close_pair(&p);
 }
 
-TEST(ring__clones_a_shared_clone)
+TEST_PAIR(ring__clones_a_shared_clone)
 {
-	struct pair p = open_default();
 	struct rte_mbuf *direct = roce_v4(2, 1, 9), *got[1];
 	struct rte_mbuf *view = rte_pktmbuf_alloc(clones);
 
 	rte_pktmbuf_attach(view, direct);
 	rte_mbuf_refcnt_update(view, 2);
-	send_one(p.a, view);
-	assert_int_equal(receive(p.b, got, 1), 1);
+	send_one(p->a, view);
+	assert_int_equal(receive(p->b, got, 1), 1);
 	assert_ptr_not_equal(got[0], view);
 	assert_int_equal(rte_mbuf_refcnt_read(view), 2);
 	rte_mbuf_refcnt_update(view, -1);
@@ -110,13 +98,11 @@ TEST(ring__clones_a_shared_clone)
 	rte_pktmbuf_free(direct);
 	assert_int_equal(tag_of(got[0]), 9);
 	rte_pktmbuf_free(got[0]);
-	close_pair(&p);
 }
 
-TEST(ring__full_is_short_and_in_order)
+TEST_PAIR(ring__full_is_short_and_in_order)
 {
-	struct pair p = open_default();
-	struct link_port *link = port_link(p.a);
+	struct link_port *link = port_link(p->a);
 	struct rte_mbuf *m[BURST];
 	uint32_t sent = 0, got = 0;
 	uint16_t n;
@@ -136,53 +122,48 @@ TEST(ring__full_is_short_and_in_order)
 	} while (n == BURST);
 	rte_pktmbuf_free_bulk(m + n, BURST - n);
 	assert_int_equal(sent, PORT_RING_FRAMES);
-	assert_int_equal(port_counter(p.a, PORT_COUNTER_tx_wire_full), 1);
-	while ((n = receive(p.b, m, BURST)) > 0) {
+	assert_int_equal(port_counter(p->a, PORT_COUNTER_tx_wire_full), 1);
+	while ((n = receive(p->b, m, BURST)) > 0) {
 		for (uint16_t i = 0; i < n; i++)
 			assert_int_equal(tag_of(m[i]), got++);
 		rte_pktmbuf_free_bulk(m, n);
 	}
 	assert_int_equal(got, sent);
-	close_pair(&p);
 }
 
-TEST(ring__no_clones_left_is_short)
+TEST_PAIR(ring__no_clones_left_is_short)
 {
-	struct pair p = open_default();
 	struct rte_mbuf *hoard[POOL_FRAMES], *sent = roce_v4(2, 1, 7), *got[1];
 
 	assert_int_equal(rte_pktmbuf_alloc_bulk(clones, hoard, POOL_FRAMES), 0);
 	rte_mbuf_refcnt_update(sent, 2);
-	assert_int_equal(send_one(p.a, sent), 0);
+	assert_int_equal(send_one(p->a, sent), 0);
 	assert_int_equal(rte_mbuf_refcnt_read(sent), 3);
-	assert_int_equal(port_counter(p.a, PORT_COUNTER_tx_clone_empty), 1);
+	assert_int_equal(port_counter(p->a, PORT_COUNTER_tx_clone_empty), 1);
 	rte_pktmbuf_free_bulk(hoard, POOL_FRAMES);
-	assert_int_equal(send_one(p.a, sent), 1);
-	assert_int_equal(receive(p.b, got, 1), 1);
+	assert_int_equal(send_one(p->a, sent), 1);
+	assert_int_equal(receive(p->b, got, 1), 1);
 	rte_pktmbuf_free(got[0]);
 	rte_pktmbuf_free(sent);
 	rte_pktmbuf_free(sent);
-	close_pair(&p);
 }
 
-TEST(ring__own_frames_come_back)
+TEST_PAIR(ring__own_frames_come_back)
 {
-	struct pair p = open_default();
-	struct link_port *link = port_link(p.a);
+	struct link_port *link = port_link(p->a);
 	struct rte_mbuf *m[4] = {roce_v4(2, 1, 0), roce_v4(1, 1, 1), roce_v4(1, 1, 2),
 				 roce_v4(2, 1, 3)};
 	struct rte_mbuf *got[4];
 
 	assert_int_equal(link->tx_burst(link, 0, m, 4), 4);
-	assert_int_equal(receive(p.a, got, 4), 2);
+	assert_int_equal(receive(p->a, got, 4), 2);
 	assert_int_equal(tag_of(got[0]), 1);
 	assert_int_equal(tag_of(got[1]), 2);
 	rte_pktmbuf_free_bulk(got, 2);
-	assert_int_equal(receive(p.b, got, 4), 2);
+	assert_int_equal(receive(p->b, got, 4), 2);
 	assert_int_equal(tag_of(got[1]), 3);
 	rte_pktmbuf_free_bulk(got, 2);
-	assert_int_equal(port_counter(p.a, PORT_COUNTER_tx_looped), 2);
-	close_pair(&p);
+	assert_int_equal(port_counter(p->a, PORT_COUNTER_tx_looped), 2);
 }
 
 TEST(ring__to_itself)
@@ -292,68 +273,64 @@ static uint8_t *at(struct rte_mbuf *m, uint32_t offset)
 	return rte_pktmbuf_mtod_offset(m, uint8_t *, offset);
 }
 
-TEST(classify__ipv4)
+TEST_PAIR(classify__ipv4)
 {
-	struct pair p = open_default();
 	struct rte_mbuf *m;
 
-	expect_pass(&p, roce_v4(2, 1, 0));
+	expect_pass(p, roce_v4(2, 1, 0));
 	m = roce_v4(2, 1, 0); /* to a group */
 	memcpy(at(m, 30), (uint8_t[]){224, 1, 2, 3}, 4);
 	memcpy(at(m, 0), (uint8_t[]){1, 0, 0x5e, 1, 2, 3}, 6);
-	expect_pass(&p, m);
+	expect_pass(p, m);
 	m = roce_v4(2, 1, 0);
 	rte_pktmbuf_append(m, 2); /* Ethernet padding */
-	expect_pass(&p, m);
-	expect_drop(&p, roce_v4(3, 1, 0), PORT_COUNTER_drop_rx_not_our_mac);
+	expect_pass(p, m);
+	expect_drop(p, roce_v4(3, 1, 0), PORT_COUNTER_drop_rx_not_our_mac);
 	m = roce_v4(2, 1, 0);
 	*at(m, 33) = 3;
-	expect_drop(&p, m, PORT_COUNTER_drop_rx_not_our_ip);
+	expect_drop(p, m, PORT_COUNTER_drop_rx_not_our_ip);
 	m = roce_v4(2, 1, 0);
 	*at(m, 37) ^= 1; /* another UDP port */
-	expect_drop(&p, m, PORT_COUNTER_drop_rx_other);
+	expect_drop(p, m, PORT_COUNTER_drop_rx_other);
 	m = roce_v4(2, 1, 0);
 	*at(m, 23) = 6;
-	expect_drop(&p, m, PORT_COUNTER_drop_rx_other);
+	expect_drop(p, m, PORT_COUNTER_drop_rx_other);
 	m = roce_v4(2, 1, 0);
 	*at(m, 20) = 0x20; /* more fragments */
-	expect_drop(&p, m, PORT_COUNTER_drop_rx_fragment);
+	expect_drop(p, m, PORT_COUNTER_drop_rx_fragment);
 	m = roce_v4(2, 1, 0);
 	*at(m, 20) = 0x40; /* do not fragment */
-	expect_pass(&p, m);
+	expect_pass(p, m);
 	m = roce_v4(2, 1, 0);
 	*at(m, 14) = 0x46;
-	expect_drop(&p, m, PORT_COUNTER_drop_rx_fragment);
+	expect_drop(p, m, PORT_COUNTER_drop_rx_fragment);
 	m = roce_v4(2, 1, 0);
 	rte_pktmbuf_trim(m, 1);
-	expect_drop(&p, m, PORT_COUNTER_drop_rx_short);
+	expect_drop(p, m, PORT_COUNTER_drop_rx_short);
 	m = roce_v4(2, 1, 0);
 	*at(m, 17) = 43; /* no room for BTH and ICRC */
-	expect_drop(&p, m, PORT_COUNTER_drop_rx_short);
+	expect_drop(p, m, PORT_COUNTER_drop_rx_short);
 	for (uint16_t bytes = 0; bytes < 42; bytes++) {
 		m = roce_v4(2, 1, 0);
 		rte_pktmbuf_trim(m, ROCE_FRAME_BYTES - bytes);
-		expect_drop(&p, m, PORT_COUNTER_drop_rx_short);
+		expect_drop(p, m, PORT_COUNTER_drop_rx_short);
 	}
-	close_pair(&p);
 }
 
-TEST(classify__ipv6)
+TEST_PAIR(classify__ipv6)
 {
-	struct pair p = open_default();
 	struct rte_mbuf *m;
 
-	expect_pass(&p, roce_v6(2, 1));
+	expect_pass(p, roce_v6(2, 1));
 	m = roce_v6(2, 1);
 	*at(m, 14 + 39) = 9;
-	expect_drop(&p, m, PORT_COUNTER_drop_rx_not_our_ip);
+	expect_drop(p, m, PORT_COUNTER_drop_rx_not_our_ip);
 	m = roce_v6(2, 1);
 	*at(m, 14 + 6) = 44; /* fragment header */
-	expect_drop(&p, m, PORT_COUNTER_drop_rx_other);
+	expect_drop(p, m, PORT_COUNTER_drop_rx_other);
 	m = roce_v6(2, 1);
 	rte_pktmbuf_trim(m, 1);
-	expect_drop(&p, m, PORT_COUNTER_drop_rx_short);
-	close_pair(&p);
+	expect_drop(p, m, PORT_COUNTER_drop_rx_short);
 }
 
 static struct rte_mbuf *tagged(struct rte_mbuf *m, uint16_t tci)
@@ -367,19 +344,17 @@ static struct rte_mbuf *tagged(struct rte_mbuf *m, uint16_t tci)
 	return m;
 }
 
-TEST(classify__vlan)
+TEST_PAIR(classify__vlan)
 {
 	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
-	struct pair p = open_default();
 
-	expect_pass(&p, tagged(roce_v4(2, 1, 0), 0xa000)); /* priority tag */
-	expect_drop(&p, tagged(roce_v4(2, 1, 0), 5), PORT_COUNTER_drop_rx_not_our_vlan);
-	close_pair(&p);
+	expect_pass(p, tagged(roce_v4(2, 1, 0), 0xa000)); /* priority tag */
+	expect_drop(p, tagged(roce_v4(2, 1, 0), 5), PORT_COUNTER_drop_rx_not_our_vlan);
+	close_pair(p);
 	a.vlan = b.vlan = 5;
-	p = open_pair(&a, &b);
-	expect_pass(&p, tagged(roce_v4(2, 1, 0), 0xa005));
-	expect_pass(&p, tagged(roce_v6(2, 1), 5));
-	expect_drop(&p, tagged(roce_v4(2, 1, 0), 6), PORT_COUNTER_drop_rx_not_our_vlan);
-	expect_drop(&p, roce_v4(2, 1, 0), PORT_COUNTER_drop_rx_not_our_vlan);
-	close_pair(&p);
+	*p = open_pair(&a, &b);
+	expect_pass(p, tagged(roce_v4(2, 1, 0), 0xa005));
+	expect_pass(p, tagged(roce_v6(2, 1), 5));
+	expect_drop(p, tagged(roce_v4(2, 1, 0), 6), PORT_COUNTER_drop_rx_not_our_vlan);
+	expect_drop(p, roce_v4(2, 1, 0), PORT_COUNTER_drop_rx_not_our_vlan);
 }

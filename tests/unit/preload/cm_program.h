@@ -19,6 +19,17 @@ int program_stop(void **state);
 
 /* With these flags beside O_RDWR and O_CLOEXEC. */
 int open_device(int flags);
+/* A case on its own descriptor, fd. */
+#define TEST_DEVICE(name, flags)                                                                   \
+	static void name##_on(int fd);                                                             \
+	TEST(name)                                                                                 \
+	{                                                                                          \
+		int fd = open_device(flags);                                                       \
+                                                                                                   \
+		name##_on(fd);                                                                     \
+		close(fd);                                                                         \
+	}                                                                                          \
+	static void name##_on(int fd)
 /* Its result of poll() now. */
 int polled(int fd);
 

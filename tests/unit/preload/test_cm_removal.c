@@ -80,9 +80,8 @@ static void three_identifiers(int fd)
 	assert_int_equal(get_event(fd), 0);
 }
 
-TEST(removal__of_who_is_on_a_device)
+TEST_DEVICE(removal__of_who_is_on_a_device, 0)
 {
-	int fd = open_device(0);
 	struct waiter w;
 
 	three_identifiers(fd);
@@ -98,14 +97,11 @@ TEST(removal__of_who_is_on_a_device)
 	assert_int_equal(destroy_id(fd, 4), 0);
 	assert_int_equal(destroy_id(fd, 5), 2);
 	assert_int_equal(destroy_id(fd, 5), 0);
-	close(fd);
 }
 
 /* A request's event counts for the listener; one not accepted gets no event of its own. */
-TEST(removal__of_requests)
+TEST_DEVICE(removal__of_requests, O_NONBLOCK)
 {
-	int fd = open_device(O_NONBLOCK);
-
 	three_identifiers(fd);
 	for (uint32_t id = 6; id < 8; id++) {
 		stub_set_event_id(id, 4);
@@ -122,14 +118,12 @@ TEST(removal__of_requests)
 	assert_int_equal(destroy_id(fd, 3), 3);
 	assert_int_equal(destroy_id(fd, 6), 0);
 	assert_int_equal(destroy_id(fd, 7), 1);
-	close(fd);
 }
 
 /* Neither of one that was destroyed, before or after. */
-TEST(removal__not_of_the_destroyed)
+TEST_DEVICE(removal__not_of_the_destroyed, O_NONBLOCK)
 {
 	uint32_t reported = 5;
-	int fd = open_device(O_NONBLOCK);
 
 	three_identifiers(fd);
 	stub_set_answer(STUB_ANSWER, 0, 0, &reported, sizeof(reported));
@@ -138,7 +132,6 @@ TEST(removal__not_of_the_destroyed)
 	assert_int_equal(destroy_id(fd, 5), 1);
 	assert_int_equal(get_event(fd), -ENODEV);
 	assert_int_equal(polled(fd), 0);
-	close(fd);
 }
 
 /* Each channel has its own, copies are the same one, and a migrated identifier is the new one's. */
@@ -168,10 +161,9 @@ TEST(removal__by_channels)
 }
 
 /* The reply's socket goes before the channel does. */
-TEST(removal__during_a_command)
+TEST_DEVICE(removal__during_a_command, 0)
 {
 	uint32_t reported = 1;
-	int fd = open_device(0);
 
 	three_identifiers(fd);
 	stub_set_answer(STUB_NO_REPLY, 0, 0, NULL, 0);
@@ -180,7 +172,6 @@ TEST(removal__during_a_command)
 	assert_int_equal(destroy_id(fd, 3), 0);
 	expect_removal(fd, 0x77, 5);
 	assert_int_equal(get_event(fd), -ENODEV);
-	close(fd);
 }
 
 /* A new daemon gives the same numbers again. */

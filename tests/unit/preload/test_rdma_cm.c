@@ -184,9 +184,8 @@ TEST(stat__of_an_open_one)
 
 /* ---- commands ---- */
 
-TEST(command__and_its_response)
+TEST_DEVICE(command__and_its_response, 0)
 {
-	int fd = open_device(0);
 	struct stub_command c;
 	uint32_t id = 0;
 
@@ -204,11 +203,10 @@ TEST(command__and_its_response)
 	assert_int_equal(stub_last().cmd, RDMA_USER_CM_CMD_LISTEN);
 	stub_set_answer(STUB_ANSWER, -EADDRINUSE, 0, NULL, 0);
 	assert_int_equal(listen_id(fd), -EADDRINUSE);
-	close(fd);
 }
 
 /* Where the pointer to the response lies differs from command to command. */
-TEST(command__each_response)
+TEST_DEVICE(command__each_response, 0)
 {
 	static const struct {
 		uint32_t cmd;
@@ -226,7 +224,6 @@ TEST(command__each_response)
 		ROW(QUERY, query),
 		ROW(JOIN_MCAST, join_mcast),
 	};
-	int fd = open_device(0);
 	uint8_t bytes[1024], out[1024];
 
 	memset(bytes, 0xa5, sizeof(bytes));
@@ -258,7 +255,6 @@ TEST(command__each_response)
 		assert_int_equal(write(fd, &m, 8 + row[i].bytes), -1);
 		assert_int_equal(errno, EINVAL);
 	}
-	close(fd);
 }
 
 static void expect_error(int fd, const void *bytes, size_t n, int error)
@@ -268,14 +264,13 @@ static void expect_error(int fd, const void *bytes, size_t n, int error)
 	assert_int_equal(errno, error);
 }
 
-TEST(command__malformed)
+TEST_DEVICE(command__malformed, 0)
 {
 	struct {
 		struct rdma_ucm_cmd_hdr header;
 		uint8_t body[2000];
 	} m = {{.cmd = RDMA_USER_CM_CMD_LISTEN, .in = 8}, {0}};
 	volatile uintptr_t nowhere = 0; /* the compiler need not know */
-	int fd = open_device(0);
 	char byte;
 
 	expect_error(fd, &m, 0, EINVAL);
@@ -298,14 +293,12 @@ TEST(command__malformed)
 	expect_error(fd, &m, 100, EINVAL);
 	assert_int_equal(read(fd, &byte, 1), -1);
 	assert_int_equal(errno, EINVAL);
-	close(fd);
 }
 
-TEST(command__answered_with_nonsense)
+TEST_DEVICE(command__answered_with_nonsense, 0)
 {
 	static const enum stub_way ways[] = {STUB_NO_REPLY, STUB_SHORT_REPLY, STUB_LONG_REPLY,
 					     STUB_LYING_REPLY, STUB_ODD_STATUS};
-	int fd = open_device(0);
 	uint32_t id;
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
@@ -314,10 +307,9 @@ TEST(command__answered_with_nonsense)
 	}
 	answer_id(3);
 	assert_int_equal(create_id(fd, &id), 0);
-	close(fd);
 }
 
-TEST(option__goes_along)
+TEST_DEVICE(option__goes_along, 0)
 {
 	struct rdma_ucm_set_option in = {.id = 7, .level = 1, .optname = 1};
 	struct {
@@ -326,7 +318,6 @@ TEST(option__goes_along)
 	} m = {{.cmd = RDMA_USER_CM_CMD_SET_OPTION, .in = sizeof(in)}, in};
 	uint8_t option[1024];
 	struct stub_command c;
-	int fd = open_device(0);
 
 	for (size_t i = 0; i < sizeof(option); i++)
 		option[i] = (uint8_t)i;
@@ -347,7 +338,6 @@ TEST(option__goes_along)
 	m.header.in = sizeof(in) - 1;
 	m.body.optlen = 4;
 	expect_error(fd, &m, sizeof(m), EINVAL);
-	close(fd);
 }
 
 TEST(migrate__in_two_steps)
@@ -388,10 +378,8 @@ TEST(migrate__in_two_steps)
 
 /* ---- events ---- */
 
-TEST(event__none_without_waiting)
+TEST_DEVICE(event__none_without_waiting, O_NONBLOCK)
 {
-	int fd = open_device(O_NONBLOCK);
-
 	assert_int_equal(polled(fd), 0);
 	assert_int_equal(get_event(fd), -EAGAIN);
 	stub_event(0, 4);
@@ -408,12 +396,10 @@ TEST(event__none_without_waiting)
 	assert_int_equal(get_event(fd), 6);
 	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
 	assert_int_equal(get_event(fd), -EAGAIN);
-	close(fd);
 }
 
-TEST(event__waited_for)
+TEST_DEVICE(event__waited_for, 0)
 {
-	int fd = open_device(0);
 	struct waiter w;
 
 	start_waiter(&w, fd);
@@ -423,13 +409,11 @@ TEST(event__waited_for)
 	pthread_join(w.thread, NULL);
 	assert_int_equal(w.got, 9);
 	assert_int_equal(polled(fd), 0);
-	close(fd);
 }
 
 /* Two events at once wake two threads, though there is but one byte. */
-TEST(event__two_threads)
+TEST_DEVICE(event__two_threads, 0)
 {
-	int fd = open_device(0);
 	struct waiter w[3];
 	int sum = 0;
 
@@ -444,7 +428,6 @@ TEST(event__two_threads)
 	}
 	assert_int_equal(sum, 111);
 	assert_int_equal(polled(fd), 0);
-	close(fd);
 }
 
 static void on_signal(int number)
@@ -462,9 +445,8 @@ static void interrupt(struct waiter *w, int flags)
 	}
 }
 
-TEST(event__signals_interrupt_or_not)
+TEST_DEVICE(event__signals_interrupt_or_not, 0)
 {
-	int fd = open_device(0);
 	struct waiter w;
 
 	start_waiter(&w, fd);
@@ -476,7 +458,6 @@ TEST(event__signals_interrupt_or_not)
 	interrupt(&w, 0);
 	pthread_join(w.thread, NULL);
 	assert_int_equal(w.got, -EINTR);
-	close(fd);
 }
 
 /* As with the kernel's device, where a write() that has begun holds the file. */
@@ -504,9 +485,8 @@ TEST(event__closed_by_another_thread)
 	}
 }
 
-TEST(event__cancelled_while_waiting)
+TEST_DEVICE(event__cancelled_while_waiting, 0)
 {
-	int fd = open_device(0);
 	unsigned int before = open_descriptors();
 	struct waiter w;
 	void *how;
@@ -529,12 +509,11 @@ TEST(event__cancelled_while_waiting)
 	assert_int_equal(w.got, -EINTR);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	assert_int_equal(get_event(fd), -EAGAIN);
-	close(fd);
 }
 
-TEST(event__room_for_commands_is_waited_for)
+TEST_DEVICE(event__room_for_commands_is_waited_for, O_NONBLOCK)
 {
-	int fd = open_device(O_NONBLOCK), status, got = 0;
+	int status, got = 0;
 	pid_t child[40];
 
 	/* more commands than the socket holds, and none is read */
@@ -553,14 +532,12 @@ TEST(event__room_for_commands_is_waited_for)
 		got += WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	}
 	assert_int_equal(got, 40);
-	close(fd);
 }
 
 /* ---- the daemon goes ---- */
 
-TEST(gone__a_waiting_thread_is_notified)
+TEST_DEVICE(gone__a_waiting_thread_is_notified, 0)
 {
-	int fd = open_device(0);
 	struct waiter w;
 
 	start_waiter(&w, fd);
@@ -569,13 +546,12 @@ TEST(gone__a_waiting_thread_is_notified)
 	assert_int_equal(w.got, -ENODEV);
 	assert_int_equal(get_event(fd), -ENODEV);
 	assert_int_equal(create_id(fd, NULL), -ENODEV);
-	close(fd);
 }
 
 /* A poller is woken once, gets the event, and then sleeps; with epoll too. */
-TEST(gone__no_program_spins)
+TEST_DEVICE(gone__no_program_spins, O_NONBLOCK)
 {
-	int fd = open_device(O_NONBLOCK), set = epoll_create1(EPOLL_CLOEXEC);
+	int set = epoll_create1(EPOLL_CLOEXEC);
 	struct epoll_event event = {.events = EPOLLIN};
 	struct stat st;
 
@@ -594,30 +570,23 @@ TEST(gone__no_program_spins)
 	assert_int_equal(get_event(fd), -ENODEV);
 	assert_int_equal(create_id(fd, NULL), -ENODEV);
 	close(set);
-	close(fd);
 }
 
-TEST(gone__during_a_command)
+TEST_DEVICE(gone__during_a_command, 0)
 {
-	int fd = open_device(0);
-
 	stub_set_answer(STUB_DIE, 0, 0, NULL, 0);
 	assert_int_equal(create_id(fd, NULL), -ENODEV);
 	assert_int_equal(create_id(fd, NULL), -ENODEV);
 	assert_int_equal(get_event(fd), -ENODEV);
-	close(fd);
 }
 
 /* With an event's byte unread. */
-TEST(gone__with_an_event_waiting)
+TEST_DEVICE(gone__with_an_event_waiting, O_NONBLOCK)
 {
-	int fd = open_device(O_NONBLOCK);
-
 	stub_event(0, 5);
 	stub_kill();
 	assert_int_equal(get_event(fd), -ENODEV);
 	assert_int_equal(polled(fd), 0);
-	close(fd);
 }
 
 /* ---- descriptors ---- */

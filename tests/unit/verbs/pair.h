@@ -184,4 +184,17 @@ static inline void receive(struct pair *p, size_t offset, uint32_t length, uint6
 	assert_int_equal(ibv_post_recv(p->qp[1], &wr, &bad), 0);
 }
 
+/* A case on its own pair, p, of queue pairs of that type. */
+#define TEST_PAIR(name, type)                                                                      \
+	static void name##_on(struct pair *p);                                                     \
+	TEST(name)                                                                                 \
+	{                                                                                          \
+		struct pair pair, *p = &pair;                                                      \
+                                                                                                   \
+		pair_open(p, type);                                                                \
+		name##_on(p);                                                                      \
+		pair_close(p);                                                                     \
+	}                                                                                          \
+	static void name##_on(struct pair *p)
+
 #endif
