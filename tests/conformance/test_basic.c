@@ -115,40 +115,19 @@ static void all_sizes(uint8_t service, uint8_t opcode, bool recv)
 	TEST_AS(name##_refs, name, refs, NULL, #name)                                              \
 	static void name(void **state)
 
-TEST_EACH_WAY(rc__write)
-{
-	all_sizes(SERVICE_RC, USER_RDMA_WRITE, false);
-}
+#define TEST_SIZES(name, service, opcode, recv)                                                    \
+	TEST_EACH_WAY(name)                                                                        \
+	{                                                                                          \
+		all_sizes(service, opcode, recv);                                                  \
+	}
 
-TEST_EACH_WAY(rc__write_imm)
-{
-	all_sizes(SERVICE_RC, USER_RDMA_WRITE_IMM, true);
-}
-
-TEST_EACH_WAY(rc__send)
-{
-	all_sizes(SERVICE_RC, USER_SEND, true);
-}
-
-TEST_EACH_WAY(rc__send_imm)
-{
-	all_sizes(SERVICE_RC, USER_SEND_IMM, true);
-}
-
-TEST_EACH_WAY(rc__read)
-{
-	all_sizes(SERVICE_RC, USER_RDMA_READ, false);
-}
-
-TEST_EACH_WAY(uc__write)
-{
-	all_sizes(SERVICE_UC, USER_RDMA_WRITE, false);
-}
-
-TEST_EACH_WAY(uc__send)
-{
-	all_sizes(SERVICE_UC, USER_SEND, true);
-}
+TEST_SIZES(rc__write, SERVICE_RC, USER_RDMA_WRITE, false)
+TEST_SIZES(rc__write_imm, SERVICE_RC, USER_RDMA_WRITE_IMM, true)
+TEST_SIZES(rc__send, SERVICE_RC, USER_SEND, true)
+TEST_SIZES(rc__send_imm, SERVICE_RC, USER_SEND_IMM, true)
+TEST_SIZES(rc__read, SERVICE_RC, USER_RDMA_READ, false)
+TEST_SIZES(uc__write, SERVICE_UC, USER_RDMA_WRITE, false)
+TEST_SIZES(uc__send, SERVICE_UC, USER_SEND, true)
 
 TEST_EACH_WAY(rc__atomics)
 {

@@ -115,44 +115,35 @@ static void stopped_and_taken_up(enum qp_service service, const struct sim_wr *b
 	end(s);
 }
 
-TEST(uc__local_protection_error_stops_the_send_queue)
+TEST(sqe__a_bad_request_stops_the_send_queue)
 {
-	struct sim_wr bad = {.opcode = USER_SEND, .sge = {{0, 64, 0x777}}, .sges = 1};
+	static const struct {
+		enum qp_service service;
+		uint32_t syndrome;
+		struct sim_wr wr;
+	} rows[] = {
+		{SERVICE_UC, SYNDROME_LOCAL_PROT, {USER_SEND, .sge = {{0, 64, 0x777}}, .sges = 1}},
+		/* known before its first packet */
+		{SERVICE_UC,
+		 SYNDROME_LOCAL_PROT,
+		 {USER_SEND, .sge = {{0, 5000, 0x777}}, .sges = 1}},
+		{SERVICE_UC,
+		 SYNDROME_LOCAL_QP_OP,
+		 {USER_RDMA_READ, .sge = {{0, 64, 0}}, .sges = 1}},
+		{SERVICE_UC, SYNDROME_LOCAL_QP_OP, {USER_SEND_INV, .sge = {{0, 64, 0}}, .sges = 1}},
+		{SERVICE_UC,
+		 SYNDROME_LOCAL_LENGTH,
+		 {USER_RDMA_WRITE, .sge = {{0, 0x7fffffff, 0}, {0, 2, 0}}, .sges = 2}},
+		{SERVICE_UD, SYNDROME_LOCAL_PROT, {USER_SEND, .sge = {{0, 64, 0x777}}, .sges = 1}},
+		{SERVICE_UD,
+		 SYNDROME_LOCAL_QP_OP,
+		 {USER_RDMA_WRITE, .sge = {{0, 64, 0}}, .sges = 1}},
+	};
 
-	stopped_and_taken_up(SERVICE_UC, &bad, SYNDROME_LOCAL_PROT);
-	bad.sge[0].length = 5000; /* known before its first packet */
-	stopped_and_taken_up(SERVICE_UC, &bad, SYNDROME_LOCAL_PROT);
-}
-
-TEST(uc__bad_operation_stops_the_send_queue)
-{
-	struct sim_wr bad = {.opcode = USER_RDMA_READ, .sge = {{0, 64, 0}}, .sges = 1};
-
-	stopped_and_taken_up(SERVICE_UC, &bad, SYNDROME_LOCAL_QP_OP);
-	bad.opcode = USER_SEND_INV;
-	stopped_and_taken_up(SERVICE_UC, &bad, SYNDROME_LOCAL_QP_OP);
-}
-
-TEST(uc__too_long_a_message_stops_the_send_queue)
-{
-	struct sim_wr bad = {
-		.opcode = USER_RDMA_WRITE, .sge = {{0, 0x7fffffff, 0}, {0, 2, 0}}, .sges = 2};
-
-	stopped_and_taken_up(SERVICE_UC, &bad, SYNDROME_LOCAL_LENGTH);
-}
-
-TEST(ud__local_protection_error_stops_the_send_queue)
-{
-	struct sim_wr bad = {.opcode = USER_SEND, .sge = {{0, 64, 0x777}}, .sges = 1};
-
-	stopped_and_taken_up(SERVICE_UD, &bad, SYNDROME_LOCAL_PROT);
-}
-
-TEST(ud__bad_operation_stops_the_send_queue)
-{
-	struct sim_wr bad = {.opcode = USER_RDMA_WRITE, .sge = {{0, 64, 0}}, .sges = 1};
-
-	stopped_and_taken_up(SERVICE_UD, &bad, SYNDROME_LOCAL_QP_OP);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		print_message("row %u\n", i);
+		stopped_and_taken_up(rows[i].service, &rows[i].wr, rows[i].syndrome);
+	}
 }
 
 /* A request posted before SQERR2RTS is flushed even if its doorbell is taken only afterwards. */
@@ -204,22 +195,10 @@ static void error_after_sqe(enum qp_service service)
 	end(s);
 }
 
-TEST(uc__error_after_sqe)
+TEST(sqe__error_after_it)
 {
 	error_after_sqe(SERVICE_UC);
-}
-
-TEST(ud__error_after_sqe)
-{
 	error_after_sqe(SERVICE_UD);
-}
-
-SIM_TEST(rc__never_enters_sqe, make(SERVICE_RC), end)
-{
-	struct sim_wr bad = {.opcode = USER_SEND, .sge = {{0, 64, 0x777}}, .sges = 1};
-
-	expect_error(s, SYNDROME_LOCAL_PROT, sim_post(s, 0, 0, &bad));
-	assert_state(s, QP_ERR);
 }
 
 /* ---- a UD sender ---- */

@@ -41,23 +41,6 @@ TEST_PEER(c9_060__a_read_completes_with_its_last_response)
 	rig_quiet(s, 100 * US);
 }
 
-TEST_PEER(c9_060__an_atomic_completes_with_its_response)
-{
-	struct sim_node *n = &s->node[0];
-	uint64_t result;
-
-	for (unsigned i = 0; i < 2; i++) {
-		struct sim_wr wr = peer_wr(i ? USER_ATOMIC_FA : USER_ATOMIC_CS, 8);
-
-		peer_sends(s, PSN + i, &wr);
-		rig_quiet(s, 100 * US);
-		peer_atomic_response(s, PSN + i, 0x8877665544332211 + i, i + 1);
-		rig_expect_cqe(s, wr.opcode, 0, i * SIM_STRIDE);
-		memcpy(&result, n->memory + PEER_INTO, 8);
-		assert_true(result == 0x8877665544332211 + i);
-	}
-}
-
 /* Later requests answered first complete nothing out of order. */
 TEST_PEER(c9_060__completions_come_in_order)
 {

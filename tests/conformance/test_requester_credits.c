@@ -40,22 +40,6 @@ static void expect_first_only(struct sim *s, const struct sim_wr *wr, uint32_t p
 
 /* ---- C9-153, C9-156 ---- */
 
-TEST_PEER(c9_153__no_credits_given_send_at_will)
-{
-	uint32_t psn = PSN;
-
-	for (unsigned i = 0; i < 20; i++)
-		peer_post(s, consuming[i % 4], 2 * MTU);
-	for (unsigned i = 0; i < 20; i++) {
-		struct sim_wr wr = peer_wr(consuming[i % 4], 2 * MTU);
-
-		psn = peer_expect(s, &wr, psn, NULL);
-	}
-	peer_ack(s, psn - 1, 20);
-	for (unsigned i = 0; i < 20; i++)
-		rig_expect_cqe(s, consuming[i % 4], 0, i * SIM_STRIDE);
-}
-
 RIG_TEST(c9_153__credits_are_obeyed, make(3))
 {
 	struct sim_wr wr = peer_wr(USER_SEND, 2 * MTU);
@@ -143,10 +127,10 @@ TEST_PEER_SILENT(c9_156__initial_credits_while_in_rtr)
 
 /* ---- C9-159 ---- */
 
-static void without(uint8_t code)
+TEST(c9_159__without_credits_one_consuming_request_at_a_time)
 {
 	for (unsigned i = 0; i < 4; i++) {
-		struct sim *s = make(code);
+		struct sim *s = make(0);
 		struct sim_wr wr = peer_wr(consuming[i], 1), more = peer_wr(USER_SEND, 1);
 		struct rig_packet last;
 
@@ -161,11 +145,6 @@ static void without(uint8_t code)
 		rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
 		rig_end(s);
 	}
-}
-
-TEST(c9_159__without_credits_one_consuming_request_at_a_time)
-{
-	without(0);
 }
 
 TEST(c9_159__what_consumes_no_receive_needs_no_credit)

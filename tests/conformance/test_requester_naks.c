@@ -8,54 +8,63 @@ enum { PSN = PEER_PSN, MTU = PEER_MTU, REQUESTS = 3, PACKETS = 2 };
 /* How long after the retry with this number a NAK of the same is news, at least. */
 #define PATIENCE(retry) (MS << (retry))
 
-/* Three requests of two packets each, all outstanding. */
-static struct sim *three(const struct sim_params *p, struct sim_wr wr[REQUESTS])
-{
-	struct sim *s = peer_create(p);
+static struct sim_wr sent[REQUESTS];
 
+/* Three requests of two packets each, all outstanding; with these retry counters. */
+static struct sim *three(uint8_t retry_cnt, uint8_t rnr_retry)
+{
+	struct sim_params p = peer_params();
+	struct sim *s;
+
+	p.retry_cnt = retry_cnt;
+	p.rnr_retry = rnr_retry;
+	s = peer_create(&p);
 	for (unsigned i = 0; i < REQUESTS; i++) {
-		wr[i] = peer_wr(i == 1 ? USER_SEND_IMM : USER_RDMA_WRITE, MTU + 7 * i + 1);
-		wr[i].sge[0].offset = i * 4096;
-		wr[i].imm += i;
-		wr[i].solicited = i == 1;
-		sim_post(s, 0, 0, &wr[i]);
+		sent[i] = peer_wr(i == 1 ? USER_SEND_IMM : USER_RDMA_WRITE, MTU + 7 * i + 1);
+		sent[i].sge[0].offset = i * 4096;
+		sent[i].imm += i;
+		sent[i].solicited = i == 1;
+		sim_post(s, 0, 0, &sent[i]);
 	}
 	for (unsigned i = 0; i < REQUESTS; i++)
-		peer_expect(s, &wr[i], PSN + i * PACKETS, NULL);
+		peer_expect(s, &sent[i], PSN + i * PACKETS, NULL);
 	return s;
 }
 
 /* Everything from packet `from` on is sent again, unchanged. */
-static void expect_again(struct sim *s, const struct sim_wr wr[REQUESTS], unsigned from)
+static void expect_again(struct sim *s, unsigned from)
 {
 	for (unsigned i = from / PACKETS; i < REQUESTS; i++)
-		peer_expect_from(s, &wr[i], PSN + i * PACKETS,
+		peer_expect_from(s, &sent[i], PSN + i * PACKETS,
 				 i == from / PACKETS ? from % PACKETS : 0, NULL);
 }
 
-static void expect_good(struct sim *s, const struct sim_wr wr[REQUESTS], unsigned from, unsigned to)
+static void expect_good(struct sim *s, unsigned from, unsigned to)
 {
 	for (unsigned i = from; i < to; i++)
-		rig_expect_cqe(s, wr[i].opcode, 0, i * SIM_STRIDE);
+		rig_expect_cqe(s, sent[i].opcode, 0, i * SIM_STRIDE);
+}
+
+/* The peer acknowledges all; those from number `from` on had not completed. */
+static void all_well(struct sim *s, unsigned from)
+{
+	peer_ack(s, PSN + REQUESTS * PACKETS - 1, REQUESTS);
+	expect_good(s, from, REQUESTS);
 }
 
 /* ---- each kind at each place ---- */
 
 TEST(c9_135__sequence_error_at_each_place)
 {
-	struct sim_params p = peer_params();
-	struct sim_wr wr[REQUESTS];
-
 	for (unsigned at = 0; at < REQUESTS * PACKETS; at++) {
-		struct sim *s = three(&p, wr);
+		struct sim *s = three(7, 7);
 
 		peer_nak(s, PSN + at, AETH_NAK_SEQUENCE, at / PACKETS);
-		expect_again(s, wr, at);
+		expect_again(s, at);
 		rig_silent(s, MS);
-		expect_good(s, wr, 0, at / PACKETS); /* earlier requests are acknowledged */
+		expect_good(s, 0, at / PACKETS); /* earlier requests are acknowledged */
 		rig_no_cqe(s);
-		peer_ack(s, PSN + 5, 3);
-		expect_good(s, wr, at / PACKETS, REQUESTS);
+		all_well(s, at / PACKETS);
 		assert_int_equal(sim_counter(s, 0, COUNTER_retransmitted_packets), 6 - at);
 		rig_end(s);
 	}
@@ -64,22 +73,19 @@ TEST(c9_135__sequence_error_at_each_place)
 /* Behind what is refused, a request that is bad itself is flushed as the good ones are. */
 static void fatal(uint8_t code, uint8_t syndrome)
 {
-	struct sim_params p = peer_params();
-	struct sim_wr wr[REQUESTS], worse = {.opcode = 0x1f};
+	struct sim_wr worse = {.opcode = 0x1f};
 
 	for (unsigned at = 0; at < REQUESTS * PACKETS; at++) {
-		struct sim *s = three(&p, wr);
+		struct sim *s = three(7, 7);
 		unsigned bad = at / PACKETS;
 
 		sim_post(s, 0, 0, &worse);
 		rig_silent(s, 10 * US);
 		peer_nak(s, PSN + at, code, bad);
-		expect_good(s, wr, 0, bad);
-		peer_expect_error(s, syndrome, bad * SIM_STRIDE);
-		for (unsigned i = bad + 1; i <= REQUESTS; i++)
-			peer_expect_error(s, SYNDROME_WR_FLUSH, i * SIM_STRIDE);
+		expect_good(s, 0, bad);
+		peer_expect_failed(s, syndrome, bad, REQUESTS + 1);
 		assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
-		sim_post(s, 0, 0, &wr[0]);
+		sim_post(s, 0, 0, &sent[0]);
 		peer_expect_error(s, SYNDROME_WR_FLUSH, (REQUESTS + 1) * SIM_STRIDE);
 		s->step_ns = 20 * US;
 		/* neither a retransmission, nor the new one, nor a timer */
@@ -88,37 +94,25 @@ static void fatal(uint8_t code, uint8_t syndrome)
 	}
 }
 
-TEST(c9_135__invalid_request_at_each_place)
+TEST(c9_135__fatal_errors_at_each_place)
 {
 	fatal(AETH_NAK_INVALID_REQUEST, SYNDROME_REMOTE_INVAL_REQ);
-}
-
-TEST(c9_135__remote_access_at_each_place)
-{
 	fatal(AETH_NAK_REMOTE_ACCESS, SYNDROME_REMOTE_ACCESS);
-}
-
-TEST(c9_135__remote_operation_at_each_place)
-{
 	fatal(AETH_NAK_REMOTE_OPERATION, SYNDROME_REMOTE_OP);
 }
 
 TEST(c9_128__rnr_at_each_place_then_the_same_request)
 {
-	struct sim_params p = peer_params();
-	struct sim_wr wr[REQUESTS];
-
 	for (unsigned at = 0; at < REQUESTS * PACKETS; at++) {
-		struct sim *s = three(&p, wr);
+		struct sim *s = three(7, 7);
 
 		peer_rnr(s, PSN + at, 14, at / PACKETS); /* 1.28 ms */
 		rig_silent(s, MS);
-		expect_good(s, wr, 0, at / PACKETS);
+		expect_good(s, 0, at / PACKETS);
 		rig_no_cqe(s);
-		expect_again(s, wr, at);
+		expect_again(s, at);
 		rig_silent(s, MS);
-		peer_ack(s, PSN + 5, 3);
-		expect_good(s, wr, at / PACKETS, REQUESTS);
+		all_well(s, at / PACKETS);
 		rig_end(s);
 	}
 }
@@ -175,7 +169,7 @@ TEST(c9_134__a_nak_behind_a_read)
 
 /* ---- what is reserved ---- */
 
-static void dropped(struct sim *s, const struct sim_wr wr[REQUESTS], uint8_t syndrome)
+static void dropped(struct sim *s, uint8_t syndrome)
 {
 	struct qp *q = sim_context(s, 0, 0);
 
@@ -188,50 +182,24 @@ static void dropped(struct sim *s, const struct sim_wr wr[REQUESTS], uint8_t syn
 	assert_int_equal(q->rrc.rnr_waiting, 0);
 }
 
-TEST(c9_120__reserved_nak_codes_are_dropped)
+RIG_TEST(c9_120__reserved_nak_codes_are_dropped, three(7, 7))
 {
-	struct sim_params p = peer_params();
-	struct sim_wr wr[REQUESTS];
-	struct sim *s = three(&p, wr);
-
 	for (unsigned code = 5; code < 32; code++)
-		dropped(s, wr, 0x60 | code);
-	dropped(s, wr, 0x64); /* invalid RD request: not on a reliable connection */
+		dropped(s, 0x60 | code);
+	dropped(s, 0x64); /* invalid RD request: not on a reliable connection */
 	assert_int_equal(sim_counter(s, 0, COUNTER_drop_ack_syndrome), 28 * 6);
-	peer_ack(s, PSN + 5, 3);
-	expect_good(s, wr, 0, 3);
-	rig_end(s);
+	all_well(s, 0);
 }
 
-TEST(c9_120__and_it_sends_again_by_its_timer)
+RIG_TEST(c9_135__reserved_syndromes_are_dropped, three(7, 7))
 {
-	struct sim_params p = peer_params();
-	struct sim_wr wr[REQUESTS];
-	struct sim *s = three(&p, wr);
-
-	peer_nak(s, PSN, 9, 0);
-	sim_run(s, 67 * MS);
-	expect_again(s, wr, 0);
-	peer_ack(s, PSN + 5, 3);
-	expect_good(s, wr, 0, 3);
-	rig_end(s);
-}
-
-TEST(c9_135__reserved_syndromes_are_dropped)
-{
-	struct sim_params p = peer_params();
-	struct sim_wr wr[REQUESTS];
-	struct sim *s = three(&p, wr);
-
 	for (unsigned i = 0; i < 32; i += 5) {
-		dropped(s, wr, 0x40 | i); /* bits 6:5 = 10: reserved */
-		dropped(s, wr, 0x80 | i); /* the top bit is reserved, whatever the rest says */
-		dropped(s, wr, 0xa0 | i);
-		dropped(s, wr, 0xe0 | i);
+		dropped(s, 0x40 | i); /* bits 6:5 = 10: reserved */
+		dropped(s, 0x80 | i); /* the top bit is reserved, whatever the rest says */
+		dropped(s, 0xa0 | i);
+		dropped(s, 0xe0 | i);
 	}
-	peer_ack(s, PSN + 5, 3);
-	expect_good(s, wr, 0, 3);
-	rig_end(s);
+	all_well(s, 0);
 }
 
 /* ---- C9-132: the RNR counter ---- */
@@ -239,18 +207,14 @@ TEST(c9_135__reserved_syndromes_are_dropped)
 TEST(c9_132__the_rnr_counter_ends_it)
 {
 	for (uint8_t most = 0; most < 7; most++) {
-		struct sim_params p = peer_params();
-		struct sim_wr wr[REQUESTS];
-		struct sim *s;
+		struct sim *s = three(7, most);
 
-		p.rnr_retry = most;
-		s = three(&p, wr);
 		for (unsigned i = 0; i < most; i++) {
 			peer_rnr(s, PSN + 3, 1, 1);
-			expect_again(s, wr, 3);
+			expect_again(s, 3);
 		}
 		peer_rnr(s, PSN + 3, 1, 1);
-		rig_expect_cqe(s, wr[0].opcode, 0, 0);
+		rig_expect_cqe(s, sent[0].opcode, 0, 0);
 		peer_expect_failed(s, SYNDROME_RNR_RETRY_EXC, 1, 3);
 		assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
 		assert_int_equal(sim_counter(s, 0, COUNTER_rnr_retry_exceeded), 1);
@@ -259,78 +223,50 @@ TEST(c9_132__the_rnr_counter_ends_it)
 	}
 }
 
-TEST(c9_132__of_7_is_for_ever)
+RIG_TEST(c9_132__of_7_is_for_ever, three(7, 7))
 {
-	struct sim_params p = peer_params();
-	struct sim_wr wr[REQUESTS];
-	struct sim *s = three(&p, wr);
-
 	for (unsigned i = 0; i < 40; i++) {
 		peer_rnr(s, PSN, 1, 0);
-		expect_again(s, wr, 0);
+		expect_again(s, 0);
 	}
-	peer_ack(s, PSN + 5, 3);
-	expect_good(s, wr, 0, 3);
-	rig_end(s);
+	all_well(s, 0);
 }
 
-TEST(c9_132__it_is_loaded_again_when_a_request_clears)
+RIG_TEST(c9_132__it_is_loaded_again_when_a_request_clears, three(7, 2))
 {
-	struct sim_params p = peer_params();
-	struct sim_wr wr[REQUESTS];
-	struct sim *s;
-
-	p.rnr_retry = 2;
-	s = three(&p, wr);
 	for (unsigned request = 0; request < REQUESTS; request++)
 		for (unsigned i = 0; i < 2; i++) {
 			peer_rnr(s, PSN + PACKETS * request, 1, request);
-			expect_again(s, wr, PACKETS * request);
+			expect_again(s, PACKETS * request);
 		}
-	expect_good(s, wr, 0, 2);
+	expect_good(s, 0, 2);
 	peer_rnr(s, PSN + 4, 1, 2);
 	peer_expect_error(s, SYNDROME_RNR_RETRY_EXC, 2 * SIM_STRIDE);
-	rig_end(s);
 }
 
 /* The two counters are not one. */
-TEST(c9_132__timeouts_do_not_count)
+RIG_TEST(c9_132__timeouts_do_not_count, three(2, 2))
 {
-	struct sim_params p = peer_params();
-	struct sim_wr wr[REQUESTS];
-	struct sim *s;
-
-	p.rnr_retry = 2;
-	p.retry_cnt = 2;
-	s = three(&p, wr);
 	for (unsigned i = 0; i < 2; i++) {
 		peer_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
-		expect_again(s, wr, 0);
+		expect_again(s, 0);
 		rig_silent(s, MS);
 		peer_rnr(s, PSN, 1, 0);
-		expect_again(s, wr, 0);
+		expect_again(s, 0);
 	}
-	peer_ack(s, PSN + 5, 3);
-	expect_good(s, wr, 0, 3);
-	rig_end(s);
+	all_well(s, 0);
 }
 
 /* The rest of an RNR NAKed message draws sequence errors: they change nothing. */
-TEST(c9_130__sequence_errors_do_not_shorten_the_wait)
+RIG_TEST(c9_130__sequence_errors_do_not_shorten_the_wait, three(7, 7))
 {
-	struct sim_params p = peer_params();
-	struct sim_wr wr[REQUESTS];
-	struct sim *s = three(&p, wr);
-
 	peer_rnr(s, PSN + 2, 18, 1); /* 5.12 ms */
 	peer_nak(s, PSN + 2, AETH_NAK_SEQUENCE, 1);
 	rig_silent(s, 5 * MS);
-	rig_expect_cqe(s, wr[0].opcode, 0, 0);
-	expect_again(s, wr, 2);
+	rig_expect_cqe(s, sent[0].opcode, 0, 0);
+	expect_again(s, 2);
 	assert_int_equal(sim_context(s, 0, 0)->rrc.retry_left, 7);
-	peer_ack(s, PSN + 5, 3);
-	expect_good(s, wr, 1, 3);
-	rig_end(s);
+	all_well(s, 1);
 }
 
 /* ---- C9-137: the retry counter ---- */
@@ -338,19 +274,15 @@ TEST(c9_130__sequence_errors_do_not_shorten_the_wait)
 TEST(c9_137__sequence_errors_count_down)
 {
 	for (uint8_t most = 0; most <= 7; most++) {
-		struct sim_params p = peer_params();
-		struct sim_wr wr[REQUESTS];
-		struct sim *s;
+		struct sim *s = three(most, 7);
 
-		p.retry_cnt = most;
-		s = three(&p, wr);
 		for (unsigned i = 0; i < most; i++) {
 			peer_nak(s, PSN + 2, AETH_NAK_SEQUENCE, 1);
-			expect_again(s, wr, 2);
+			expect_again(s, 2);
 			rig_silent(s, PATIENCE(i));
 		}
 		peer_nak(s, PSN + 2, AETH_NAK_SEQUENCE, 1);
-		rig_expect_cqe(s, wr[0].opcode, 0, 0);
+		rig_expect_cqe(s, sent[0].opcode, 0, 0);
 		peer_expect_failed(s, SYNDROME_RETRY_EXC, 1, 3);
 		assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
 		assert_int_equal(sim_counter(s, 0, COUNTER_retry_exceeded), 1);
@@ -360,42 +292,28 @@ TEST(c9_137__sequence_errors_count_down)
 	}
 }
 
-TEST(c9_137__reloaded_whenever_a_request_clears)
+RIG_TEST(c9_137__reloaded_whenever_a_request_clears, three(1, 7))
 {
-	struct sim_params p = peer_params();
-	struct sim_wr wr[REQUESTS];
-	struct sim *s;
-
-	p.retry_cnt = 1;
-	s = three(&p, wr);
 	for (unsigned request = 0; request < REQUESTS; request++) {
 		peer_nak(s, PSN + PACKETS * request, AETH_NAK_SEQUENCE, request);
-		expect_again(s, wr, PACKETS * request);
+		expect_again(s, PACKETS * request);
 		rig_silent(s, MS);
 	}
-	expect_good(s, wr, 0, 2);
+	expect_good(s, 0, 2);
 	peer_nak(s, PSN + 4, AETH_NAK_SEQUENCE, 2);
 	peer_expect_error(s, SYNDROME_RETRY_EXC, 2 * SIM_STRIDE);
-	rig_end(s);
 }
 
 /* One counter for both: a timeout uses up what a NAK left. */
-TEST(c9_137__naks_and_timeouts_share_the_counter)
+RIG_TEST(c9_137__naks_and_timeouts_share_the_counter, three(2, 7))
 {
-	struct sim_params p = peer_params();
-	struct sim_wr wr[REQUESTS];
-	struct sim *s;
-
-	p.retry_cnt = 2;
-	s = three(&p, wr);
 	peer_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
-	expect_again(s, wr, 0);
+	expect_again(s, 0);
 	sim_run(s, 67 * MS);
-	expect_again(s, wr, 0);
+	expect_again(s, 0);
 	rig_silent(s, MS);
 	peer_nak(s, PSN, AETH_NAK_SEQUENCE, 0);
 	peer_expect_failed(s, SYNDROME_RETRY_EXC, 0, 3);
-	rig_end(s);
 }
 
 /* Implied NAKs are retries as well. */
@@ -474,26 +392,18 @@ TEST(c9_137__responses_on_their_way_are_no_loss)
 }
 
 /* Duplicates on their way draw the same NAK again: each round of packets is sent once. */
-TEST(c9_137__one_loss_is_one_retry)
+RIG_TEST(c9_137__one_loss_is_one_retry, three(1, 7))
 {
-	struct sim_params p = peer_params();
-	struct sim_wr wr[REQUESTS];
-	struct sim *s;
-
-	p.retry_cnt = 1;
-	s = three(&p, wr);
 	peer_nak(s, PSN + 2, AETH_NAK_SEQUENCE, 1);
-	expect_again(s, wr, 2);
+	expect_again(s, 2);
 	peer_nak(s, PSN + 2, AETH_NAK_SEQUENCE, 1);
 	rig_silent(s, 100 * US);
 	peer_nak(s, PSN + 2, AETH_NAK_SEQUENCE, 1);
 	rig_silent(s, 100 * US);
 	assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_RTS);
 	peer_nak(s, PSN + 4, AETH_NAK_SEQUENCE, 2); /* another place is another loss, at once */
-	expect_again(s, wr, 4);
-	peer_ack(s, PSN + 5, 3);
-	expect_good(s, wr, 0, 3);
-	rig_end(s);
+	expect_again(s, 4);
+	all_well(s, 0);
 }
 
 /* ---- many packets: more than one turn of everything ---- */
@@ -581,23 +491,20 @@ TEST_PEER(c9_135__unsignaled_requests_fail_aloud)
 }
 
 /* Posted while it waits: it comes behind what is outstanding, never in its place. */
-TEST(c9_128__nothing_new_under_an_old_psn)
+RIG_TEST(c9_128__nothing_new_under_an_old_psn, three(7, 7))
 {
-	struct sim_params p = peer_params();
-	struct sim_wr wr[REQUESTS], late = peer_wr(USER_RDMA_WRITE, 3);
-	struct sim *s = three(&p, wr);
+	struct sim_wr late = peer_wr(USER_RDMA_WRITE, 3);
 
 	peer_rnr(s, PSN + 2, 14, 1);
 	sim_run(s, 100 * US);
 	sim_post(s, 0, 0, &late);
 	rig_silent(s, MS);
-	expect_again(s, wr, 2);
+	expect_again(s, 2);
 	peer_expect(s, &late, PSN + 6, NULL);
 	rig_silent(s, MS);
 	peer_ack(s, PSN + 6, 4);
-	expect_good(s, wr, 0, 3);
+	expect_good(s, 0, 3);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 3 * SIM_STRIDE);
-	rig_end(s);
 }
 
 /* The same with an RNR NAK: the READ is requested again, now or later, but the refused request

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SEND with invalidate: golden/send_inv.json against this side, and what is refused. */
+/* SEND with invalidate: when the key ends, and what is refused. Between two HCAs: test_windows.c. */
 #include "rig.h"
 
 enum { PSN = 0x100, AT = 4096, LEN = 100, MTU = 1024 };
-
-static void write_under(struct sim *s, uint32_t psn, uint32_t key)
-{
-	struct wire_headers h = rig_headers(s, 0, WIRE_RC_WRITE_ONLY, psn, AT, LEN);
-
-	h.rkey = key;
-	h.ackreq = 1;
-	rig_send(s, h, NULL, LEN);
-}
 
 static void invalidate(struct sim *s, uint8_t opcode, uint32_t psn, uint32_t key)
 {
@@ -20,25 +11,6 @@ static void invalidate(struct sim *s, uint8_t opcode, uint32_t psn, uint32_t key
 	h.invalidate_rkey = key;
 	h.ackreq = 1;
 	rig_send(s, h, NULL, LEN);
-}
-
-/* The capture: a WRITE through a window, its invalidation, a WRITE again. */
-TEST_RC(send_inv__as_captured)
-{
-	uint32_t key = rig_window(s, AT, LEN), at;
-	struct cqe c;
-
-	write_under(s, PSN, key);
-	rig_expect_ack(s, PSN, aeth_ack(0), 1);
-	at = sim_post_recv(s, 0, 0, 0, LEN);
-	invalidate(s, WIRE_RC_SEND_ONLY_INV, PSN + 1, key);
-	rig_expect_ack(s, PSN + 1, aeth_ack(0), 2);
-	c = rig_expect_cqe(s, USER_RECV_INV, 0, at);
-	assert_int_equal(c.imm_or_error, key);
-	write_under(s, PSN + 2, key);
-	rig_expect_nak(s, PSN + 2, AETH_NAK_REMOTE_ACCESS, 2);
-	assert_int_equal(qp_state(sim_context(s, 0, 0)), QP_ERR);
-	rig_revoke(s, key); /* the index was still its owner's */
 }
 
 /* The key of the entry that has this one, or had it. */
@@ -112,35 +84,4 @@ TEST(send_inv__a_key_that_is_not_to_be_invalidated_draws_no_nak)
 		rig_silent(s, 100 * US);
 		rig_end(s);
 	}
-}
-
-/* Two HCAs: the requester's completion, too. */
-TEST(send_inv__between_two_hcas)
-{
-	struct sim_params p = SIM_PARAMS_DEFAULT;
-	struct sim *s = sim_create(&p);
-	uint32_t key = rig_window(s, AT, LEN);
-	struct sim_wr wr = {.opcode = USER_SEND_INV, .imm = key, .sge = {{0, LEN, 0}}, .sges = 1};
-	struct sim_wr write = {.opcode = USER_RDMA_WRITE,
-			       .remote = AT,
-			       .rkey = key,
-			       .sge = {{0, LEN, 0}},
-			       .sges = 1};
-	struct cqe c;
-
-	sim_post_recv(s, 0, 0, 0, LEN);
-	sim_post(s, 1, 0, &write);
-	sim_post(s, 1, 0, &wr);
-	sim_post(s, 1, 0, &write);
-	assert_true(sim_wait(s, 0, &c, 10 * MS));
-	assert_int_equal(c.opcode, USER_RECV_INV);
-	assert_int_equal(c.imm_or_error, key);
-	for (unsigned i = 0; i < 2; i++) {
-		assert_true(sim_wait(s, 1, &c, 10 * MS));
-		assert_int_not_equal(c.opcode, USER_INVALID);
-	}
-	assert_true(sim_wait(s, 1, &c, 10 * MS));
-	assert_int_equal(c.opcode, USER_INVALID);
-	assert_int_equal(c.imm_or_error & 0xff, SYNDROME_REMOTE_ACCESS);
-	sim_destroy(s);
 }

@@ -121,28 +121,10 @@ TEST_RC(c9_097__aeth_in_the_first_and_the_last_packet)
 	assert_int_equal(p.h.msn, 2);
 }
 
-TEST_RC(c9_098__aeth_in_the_only_packet)
-{
-	struct rig_packet p;
-
-	read_on(s, 0, PSN, AT, MTU);
-	p = rig_expect(s, WIRE_RC_READ_RESP_ONLY, PSN);
-	assert_int_equal(p.h.syndrome, AETH_CREDIT_INVALID);
-	assert_int_equal(p.h.msn, 1);
-}
-
 TEST(c9_099__lengths_at_each_mtu)
 {
 	for (uint8_t mtu = 1; mtu <= 5; mtu++)
 		all_lengths(mtu, PSN);
-}
-
-TEST_RC(c9_099__zero_length_is_one_only_packet)
-{
-	read_on(s, 0, PSN, AT, 0);
-	assert_int_equal(rig_expect(s, WIRE_RC_READ_RESP_ONLY, PSN).bytes, 0);
-	rig_silent(s, 10 * US);
-	assert_int_equal(rig_epsn(s, 0), PSN + 1);
 }
 
 /* A long one, packet by packet. */

@@ -129,14 +129,6 @@ RIG_TEST(c9_158_2_1__with_an_srq_every_credit_is_11111b, scripted(SERVICE_RC))
 	assert_int_equal(sim_counter(s, 0, COUNTER_srq_taken), 1);
 }
 
-RIG_TEST(c9_150_2_1__with_an_srq_nothing_is_offered, scripted(SERVICE_RC))
-{
-	rig_silent(s, MS);
-	post(s, 0);
-	rig_silent(s, 10 * MS);
-	assert_int_equal(sim_counter(s, 0, COUNTER_acks_unsolicited), 0);
-}
-
 RIG_TEST(srq__empty_is_rnr_and_one_post_serves_one, scripted(SERVICE_RC))
 {
 	uint32_t tag;

@@ -126,9 +126,8 @@ TEST_PAIR_BY(posts__doorbells_that_wait_are_rung_by_nobody_else, p->quiet = fals
 TEST_PAIR(rc__bad_rkey_then_flush_both_queues, SOFTHCA_QP_RC)
 {
 	struct softhca_wc wc[8];
-	struct softhca_sge sge;
+	struct softhca_sge sge = sge_of(p, 0, 64);
 
-	sge = sge_of(p, 0, 64);
 	struct softhca_recv_wr recv = {.wr_id = 100, .sg_list = &sge, .num_sge = 1};
 	assert_int_equal(softhca_post_recv(p->qp[0], &recv, NULL), 0);
 	struct softhca_send_wr wr = {.wr_id = 1,
@@ -161,10 +160,9 @@ TEST_PAIR(rc__reset_and_connect_again, SOFTHCA_QP_RC)
 {
 	struct softhca_wc wc;
 	struct softhca_endpoint end[2];
-	struct softhca_sge sge;
+	struct softhca_sge sge = sge_of(p, 0, 64);
 	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
 
-	sge = sge_of(p, 0, 64);
 	struct softhca_send_wr wr = {.wr_id = 1,
 				     .sg_list = &sge,
 				     .num_sge = 1,
@@ -371,11 +369,10 @@ TEST_PAIR(daemon__dies, SOFTHCA_QP_RC)
 TEST_PAIR(daemon__dies_with_work_to_do, SOFTHCA_QP_RC)
 {
 	struct softhca_wc wc[16];
-	struct softhca_sge sge;
+	struct softhca_sge sge = sge_of(p, 0, 64);
 	double end = seconds() + 10;
 	int receives = 0;
 
-	sge = sge_of(p, 0, 64);
 	for (uint64_t i = 0; i < 5; i++) {
 		struct softhca_recv_wr recv = {.wr_id = 100 + i, .sg_list = &sge, .num_sge = 1};
 
@@ -426,11 +423,10 @@ static void child_main(void)
 TEST_PAIR(client__killed_while_posting, SOFTHCA_QP_RC)
 {
 	struct softhca_wc wc;
-	struct softhca_sge sge;
+	struct softhca_sge sge = sge_of(p, 0, 64);
 	struct softhca_send_wr wr = {
 		.wr_id = 1, .sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_RDMA_WRITE};
 
-	sge = sge_of(p, 0, 64);
 	wr.wr.rdma.remote_addr = (uintptr_t)p->memory + 4096;
 	wr.wr.rdma.rkey = p->mr->rkey;
 	for (int round = 0; round < 10; round++) {

@@ -253,11 +253,10 @@ TEST_PAIR(ud__to_a_group, IBV_QPT_UD)
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 	struct ibv_send_wr wr, *refused;
 	struct ibv_wc wc[3];
-	struct ibv_sge sge;
+	struct ibv_sge sge = sge_of(p, 0, 5);
 	uint16_t vid;
 	uint8_t mac[6];
 
-	sge = sge_of(p, 0, 5);
 	wr = (struct ibv_send_wr){.sg_list = &sge,
 				  .num_sge = 1,
 				  .opcode = IBV_WR_SEND,
