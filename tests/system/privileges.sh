@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What a running daemon may still do: its user, the capabilities of its threads, no new privileges, the
-# filter of system calls, what a core dump would hold; and that it works nevertheless.
+# filter of system calls, what a core dump holds; and that it works nevertheless.
 . "$(dirname "$0")/lib.sh"
 chmod 755 "$SCRATCH"
 DAC_OVERRIDE=$((1 << 1)) NET_ADMIN=$((1 << 12)) NET_RAW=$((1 << 13)) IPC_OWNER=$((1 << 15))
@@ -92,5 +92,26 @@ if may_netns; then
 	check 'as a service: af_packet as an ordinary user' wait_for 20 test -S "$SCRATCH/service/d.sock"
 	check 'data moves' moves service/d --pair hca0,hca0
 	check 'stops' stop "$started"
+fi
+
+# The memory of a daemon that dies under traffic, and of its client, which shows that the search finds it.
+if ! sanitized && [[ $(cat /proc/sys/kernel/core_pattern) =~ ^core ]] && ulimit -c unlimited 2>/dev/null; then
+	words=$(realpath "$(dirname "$0")")/core_words.py
+	DAEMON=$(realpath "$DAEMON") PERF=$(realpath "$PERF") TOOL=$(realpath "$TOOL")
+	ring_config 'delay_us = 50000' >"$SCRATCH/dumped.conf"
+	mkdir "$SCRATCH/daemon" "$SCRATCH/client"
+	cd "$SCRATCH/daemon" || exit 1
+	daemon dumped -c "$SCRATCH/dumped.conf"
+	dumped=$started
+	cd "$SCRATCH/client" || exit 1
+	start client "$PERF" write_bw --verify -s 65536 -D 60 --pair left,right --socket "$SCRATCH/dumped.sock"
+	wait_for 30 eval "\"$TOOL\" --socket '$SCRATCH/dumped.sock' counters | grep -q 'tx_packets  *[1-9][0-9][0-9]'"
+	kill -ABRT "$dumped" "$started"
+	wait_for 20 not_running "$dumped"
+	wait_for 20 not_running "$started"
+	check "a client's core dump: its messages" [ "$("$words" core*)" -gt 100 ]
+	check "the daemon's: no memory of clients, no packet" [ "$("$words" ../daemon/core*)" = 0 ]
+else
+	echo "not checked: core dumps do not go to a file here"
 fi
 finish
