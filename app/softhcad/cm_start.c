@@ -12,8 +12,6 @@
 #include "daemon.h"
 #include "device_ops.h"
 
-enum { START_MS_MAX = 10000 };
-
 static int source_to(void *ctx, const uint8_t dgid[16])
 {
 	const struct device *v = ctx;
@@ -51,17 +49,16 @@ static int connect_to_self(void *ctx)
 	return rc;
 }
 
-/* The thread requests its QPs over the control socket, which we serve. */
+/* The thread requests its QPs over the control socket, which we serve. It waits for us and for lcores
+ * alone, so it succeeds or fails, however slow the machine is. */
 static void serve_while_it_starts(struct daemon *d)
 {
 	struct pollfd control = {.fd = control_fd(d->control), .events = POLLIN};
 
-	for (unsigned i = 0; i < START_MS_MAX; i++) {
+	while (cm_thread_state(d->cm) == CM_THREAD_STARTING) {
 		pthread_mutex_lock(&d->lock);
 		control_poll(d->control, 0);
 		pthread_mutex_unlock(&d->lock);
-		if (cm_thread_state(d->cm) != CM_THREAD_STARTING)
-			return;
 		poll(&control, 1, 1);
 	}
 }

@@ -82,7 +82,7 @@ daemon() {
 		shift 2
 	fi
 	start "$name" "${where[@]}" "$DAEMON" --socket "$SCRATCH/$name.sock" "$@"
-	wait_for 30 daemon_up "$name" "$started" && return
+	wait_for 120 daemon_up "$name" "$started" && return
 	echo "daemon $name did not come up:"
 	cat "$SCRATCH/$name.log"
 	fail "daemon $name comes up"
