@@ -24,6 +24,7 @@ enum {
 	BELL_DRAIN_MAX = 64,
 	HELLO_TIMEOUT_MS = 30000,
 	NS_IN_S = 1000000000,
+	NS_IN_MS = 1000000,
 	TURN_NS_MAX = NS_IN_S / 10, /* what a turn counts for in control.attended_ns */
 };
 
@@ -32,32 +33,17 @@ uint64_t control_now_ns(void)
 	return monotonic_ns();
 }
 
-/* ---- the time of the thread ---- */
-
-bool control_may_serve(struct client *client)
-{
-	bool may = share_use(&client->shares, SHARE_control_us, 1) == 0;
-
-	client->control->held_up |= !may;
-	return may;
-}
-
-void control_served(struct client *client, uint64_t since_ns)
-{
-	share_spend(&client->shares, SHARE_control_us, (control_now_ns() - since_ns) / 1000);
-}
-
-int control_watch(struct control *c, int fd, struct source *source, uint32_t events)
+int control_watch(int epoll, int fd, struct source *source, uint32_t events)
 {
 	struct epoll_event ev = {.events = EPOLLIN | events, .data.ptr = source};
 
-	return epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
 /* A copy of it may exist, here or elsewhere: closing alone would leave it in the set. */
-void control_unwatch(struct control *c, int fd)
+void control_unwatch(struct client *client, int fd)
 {
-	epoll_ctl(c->epoll, EPOLL_CTL_DEL, fd, NULL);
+	epoll_ctl(client->user->epoll, EPOLL_CTL_DEL, fd, NULL);
 }
 
 /* A client that waits for an answer is not read, only watched for its end. */
@@ -66,7 +52,7 @@ void control_rearm(struct client *client, bool readable)
 	struct epoll_event ev = {.events = EPOLLRDHUP | (readable ? EPOLLIN : 0),
 				 .data.ptr = &client->socket_source};
 
-	epoll_ctl(client->control->epoll, EPOLL_CTL_MOD, client->fd, &ev);
+	epoll_ctl(client->user->epoll, EPOLL_CTL_MOD, client->fd, &ev);
 }
 
 /* ---- the listening socket ---- */
@@ -144,7 +130,7 @@ static int listen_at(struct control *c, const char *path)
 		return rc;
 	strcpy(c->socket_path, path);
 	spare_open(c);
-	return control_watch(c, c->listener, &c->listener_source, 0);
+	return control_watch(c->epoll, c->listener, &c->listener_source, 0);
 }
 
 /* ---- devices ---- */
@@ -241,6 +227,8 @@ int control_create(const struct control_config *config, struct control **out)
 	c->config = *config;
 	c->listener = c->epoll = c->spare = -1;
 	c->listener_source = (struct source){.kind = SOURCE_LISTENER};
+	c->owner = geteuid();
+	LIST_INIT(&c->users);
 	TAILQ_INIT(&c->ended);
 	TAILQ_INIT(&c->populating);
 	TAILQ_INIT(&c->leaving);
@@ -248,7 +236,7 @@ int control_create(const struct control_config *config, struct control **out)
 		TAILQ_INIT(&c->waiting[i]);
 	if (!c->config.socket_mode)
 		c->config.socket_mode = 0666;
-	c->shares = config->shares ? config->shares : shares_create(geteuid());
+	c->shares = config->shares ? config->shares : shares_create(c->owner);
 	c->own_shares = !config->shares;
 	rc = c->shares ? start(c) : -ENOMEM;
 	if (rc) {
@@ -301,7 +289,12 @@ int control_adopt(struct control *c, int fd)
 	client->ipc_owner = who.uid == 0 && segments_all_allowed(who.pid);
 	client->socket_source = (struct source){.kind = SOURCE_CLIENT, .client = client};
 	client->bell_source = (struct source){.kind = SOURCE_BELL, .client = client};
-	rc = control_watch(c, fd, &client->socket_source, EPOLLRDHUP);
+	rc = user_join(client);
+	if (!rc) {
+		rc = control_watch(client->user->epoll, fd, &client->socket_source, EPOLLRDHUP);
+		if (rc)
+			user_leave(client);
+	}
 	if (rc) {
 		share_client_end(&client->shares);
 		free(client);
@@ -314,6 +307,7 @@ int control_adopt(struct control *c, int fd)
 	c->client_count++;
 	LOG(DEBUG, "client %u: pid %d, user %u, connected", client->id, (int)who.pid,
 	    (unsigned int)who.uid);
+	control_served(client, client->begun_ns);
 	return 0;
 }
 
@@ -339,7 +333,8 @@ void client_end(struct client *client)
 	session_forget(client);
 	if (client->gone)
 		TAILQ_REMOVE(&c->ended, client, of_ended);
-	control_unwatch(c, client->fd);
+	else
+		control_unwatch(client, client->fd);
 	if (client->handed_over)
 		close_later(client->fd, &client->shares);
 	else
@@ -351,6 +346,7 @@ void client_end(struct client *client)
 	else
 		c->clients = client->next;
 	c->client_count--;
+	user_leave(client);
 	share_client_end(&client->shares);
 	free(client);
 }
@@ -448,15 +444,16 @@ static void look_for_faults(struct control *c)
 
 /* ---- the turn ---- */
 
-static unsigned int control_serve(struct control *c, const struct epoll_event *ev)
+unsigned int control_serve(struct control *c, const struct source *source, uint32_t events)
 {
-	const struct source *source = ev->data.ptr;
 	struct client *client = source->client;
 
 	switch ((enum source_kind)source->kind) {
 	case SOURCE_LISTENER:
 		accept_clients(c);
 		return 0;
+	case SOURCE_USER:
+		return user_serve(c, source->user);
 	case SOURCE_BELL:
 		if (client->bell >= 0 && control_may_serve(client)) {
 			uint64_t begun = control_now_ns();
@@ -468,7 +465,7 @@ static unsigned int control_serve(struct control *c, const struct epoll_event *e
 	case SOURCE_CLIENT:
 		break;
 	}
-	if (client->pending && (ev->events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)))
+	if (client->pending && (events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)))
 		client_lost(client);
 	return session_serve(client);
 }
@@ -534,25 +531,18 @@ static void let_time_pass(struct control *c)
 /* Is there something to do of which the epoll set says nothing? */
 static bool is_behind(const struct control *c)
 {
-	return c->held_up || !TAILQ_EMPTY(&c->ended) || pieces_pending(c);
+	return c->held_up || (!TAILQ_EMPTY(&c->ended) && !c->bulk_waits);
 }
 
 /* ---- between two turns ---- */
 
-void control_answered(struct client *client, uint64_t asked_ns)
+static bool ready(const struct control *c, uint64_t timeout_ns)
 {
-	struct control *c = client->control;
-
-	look_end(&c->look, asked_ns);
-	look_begin(&c->look, control_now_ns());
-	c->answered = client;
-}
-
-static bool ready(const struct control *c, int timeout_ms)
-{
+	const struct timespec limit = {.tv_sec = (time_t)(timeout_ns / NS_IN_S),
+				       .tv_nsec = (long)(timeout_ns % NS_IN_S)};
 	struct pollfd p = {.fd = c->epoll, .events = POLLIN};
 
-	return poll(&p, 1, timeout_ms) > 0;
+	return ppoll(&p, 1, timeout_ns == UINT64_MAX ? NULL : &limit, NULL) > 0;
 }
 
 /* Looks for the next request. No longer for any user than his part: a client that always asks just in time would keep the CPU
@@ -583,8 +573,12 @@ static bool look_for_more(struct control *c)
 
 void control_wait(struct control *c, int timeout_ms, bool spare)
 {
-	if (!is_behind(c) && !(spare && look_for_more(c)))
-		ready(c, timeout_ms);
+	uint64_t wait_ns = timeout_ms < 0 ? UINT64_MAX : (uint64_t)timeout_ms * NS_IN_MS, least_ns;
+
+	if (is_behind(c) || (spare && look_for_more(c)))
+		return;
+	least_ns = users_wait_ns(c);
+	ready(c, wait_ns < least_ns ? wait_ns : least_ns);
 }
 
 /* ---- a turn ---- */
@@ -597,19 +591,21 @@ int control_poll(struct control *c, int timeout_ms)
 
 	if (c->pending && (timeout_ms < 0 || timeout_ms > 1))
 		timeout_ms = 1;
-	if (is_behind(c))
+	if (is_behind(c) || users_wait_ns(c) < NS_IN_MS)
 		timeout_ms = 0;
 	c->held_up = false;
 	n = epoll_wait(c->epoll, events, EVENTS_PER_TURN, timeout_ms);
 	if (n < 0)
 		return -errno;
 	let_time_pass(c);
+	users_turn(c);
 	pieces_turn(c); /* before requests take the time of their users */
 	done = sessions_retry(c);
 	for (int i = 0; i < n; i++)
-		done += control_serve(c, &events[i]);
+		done += control_serve(c, events[i].data.ptr, events[i].events);
 	look_for_faults(c);
 	free_clients(c);
+	users_turn_end(c);
 	FOR_EACH_DEVICE (d, c) {
 		ceu_tidy(d->config.ceu);
 		ceu_trim_contexts(d->config.ceu);

@@ -205,10 +205,28 @@ enum {
 };
 
 /* Each fd in the epoll set has one of these. */
-enum source_kind { SOURCE_LISTENER, SOURCE_CLIENT, SOURCE_BELL };
+enum source_kind { SOURCE_LISTENER, SOURCE_USER, SOURCE_CLIENT, SOURCE_BELL };
 struct source {
 	uint8_t kind;
-	struct client *client;
+	union {
+		struct client *client;
+		struct user *user;
+	};
+};
+
+/* A user who has clients. What they ask is watched in a set of its own, which is watched in the control thread's. */
+struct user {
+	LIST_ENTRY(user) of_control;
+	uint32_t uid;
+	unsigned int clients, strangers; /* those of other processes than this one */
+	int epoll;
+	struct source source;
+	bool stands; /* its set is not watched: what is done in bulk waits */
+	/* In this turn: it has been served; has had its part; several of its requests are there. */
+	bool served, had_part, crowds;
+	unsigned int crowded;	/* turns, one after the other, in which it was all three */
+	uint64_t bulk_until_ns; /* its requests are done in bulk */
+	uint64_t refused_ns;	/* when it was refused something */
 };
 
 /* What came with a message. */
@@ -222,6 +240,7 @@ TAILQ_HEAD(client_queue, client);
 
 struct client {
 	struct control *control;
+	struct user *user;
 	struct share_client shares;
 	struct device *device; /* NULL before HELLO */
 	struct source socket_source, bell_source;
@@ -285,6 +304,19 @@ struct control {
 	int epoll, listener;
 	int spare; /* closed for a moment to refuse a client when out of descriptors; -1: closed */
 	struct source listener_source;
+	uint32_t owner; /* the daemon's own user */
+	LIST_HEAD(, user) users;
+	bool company; /* there are two, or more */
+	/* What is done in bulk (users.c): */
+	bool bulk_waits;	      /* there is some, in this turn */
+	uint64_t bulk_ns;	      /* what of it has been done in this turn ... */
+	uint64_t bulk_most_ns;	      /* ... after which no more requests are served */
+	uint64_t bulk_rests_until_ns; /* as it took long enough */
+	/* Only compared: who may ask again, until when, ... */
+	const struct share_user *awaited;
+	uint64_t awaited_until_ns;
+	uint64_t bulk_due_ns; /* ... but others' bulk does not wait for him for longer */
+	bool pieces_changed;  /* there is more of it, maybe his own */
 	struct client *clients;
 	unsigned int client_count;
 	/* Whatever happens in every turn must not depend on how many clients there are, or one user's
@@ -314,12 +346,16 @@ struct control {
 /* Of one user, and of all: how long the thread looks for requests in a second, instead of sleeping. */
 enum { LOOKED_NS_MAX = 100000000, LOOKED_ALL_NS_MAX = 250000000 };
 
-/* Its session is over: it is destroyed at the end of the turn. */
+void control_unwatch(struct client *client, int fd);
+
+/* Its session is over: it is destroyed at the end of the turn, and asks for nothing until then. */
 static inline void client_lost(struct client *client)
 {
-	if (!client->gone)
-		TAILQ_INSERT_TAIL(&client->control->ended, client, of_ended);
+	if (client->gone)
+		return;
 	client->gone = true;
+	TAILQ_INSERT_TAIL(&client->control->ended, client, of_ended);
+	control_unwatch(client, client->fd);
 }
 
 /* One request: its reply body is written to `reply`. 0: done; -EAGAIN: pending, call again; other
@@ -361,18 +397,37 @@ static inline uint16_t client_user(const struct client *client)
 	return (uint16_t)(index < USERS_MAX ? index : USERS_MAX - 1);
 }
 
-/* Requests of this client have been answered; the first was there at asked_ns. */
-void control_answered(struct client *client, uint64_t asked_ns);
+/* Its connection ends at once, with all that it has. */
+void client_end(struct client *client);
+int control_watch(int epoll, int fd, struct source *source, uint32_t events);
+void control_rearm(struct client *client, bool readable);
+/* Something of it is ready: serves it. Returns the number of requests. */
+unsigned int control_serve(struct control *c, const struct source *source, uint32_t events);
 
+/* users.c: whose turn it is. */
+/* A new client's user, whose set its descriptors are watched in. 0, -ENOMEM. */
+int user_join(struct client *client);
+void user_leave(struct client *client);
+/* A request of this client has been received, and is not answered yet. */
+void user_asks(const struct client *client);
+/* One of its requests was refused. */
+void user_refused(struct user *u, uint64_t now);
+/* Serves what is ready of it, if it may be. Returns the number of requests. */
+unsigned int user_serve(struct control *c, struct user *u);
 /* May a client of this user be served in this turn? If so, control_served() tells since when it
  * was. */
 bool control_may_serve(struct client *client);
 void control_served(struct client *client, uint64_t since_ns);
-/* Its connection ends at once, with all that it has. */
-void client_end(struct client *client);
-int control_watch(struct control *c, int fd, struct source *source, uint32_t events);
-void control_unwatch(struct control *c, int fd);
-void control_rearm(struct client *client, bool readable);
+/* Requests of this client have been answered; the first was there at asked_ns. */
+void control_answered(struct client *client, uint64_t asked_ns);
+/* May pieces of that user be worked on in this turn? If so, control_did_bulk() tells how long that took. */
+bool control_may_bulk(struct control *c, const struct share_user *of);
+void control_did_bulk(struct control *c, uint64_t ns);
+/* A turn begins, at control.turned_ns, and ends. */
+void users_turn(struct control *c);
+void users_turn_end(struct control *c);
+/* When something is to be done in bulk, from now; UINT64_MAX: there is nothing. */
+uint64_t users_wait_ns(const struct control *c);
 
 /* Handlers of requests: objects.c, memory_windows.c, queue_pairs.c and so on. */
 #define REQUEST(NAME, name, body, reply, fds) int run_##name(struct call *call);

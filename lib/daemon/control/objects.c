@@ -194,7 +194,7 @@ static int bell_make(struct client *client, int *theirs)
 
 	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	rc = control_watch(client->control, pair[0], &client->bell_source, 0);
+	rc = control_watch(client->user->epoll, pair[0], &client->bell_source, 0);
 	if (rc) {
 		close(pair[0]);
 		close(pair[1]);

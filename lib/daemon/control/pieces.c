@@ -13,14 +13,15 @@
 #include "control_priv.h"
 
 enum {
-	TURN_NS = 1000000, /* of a turn of the control thread, for all users, ... */
-	TURN_LOOKS = 8, /* ... and how many mappings it looks at whose users have had their time */
+	TURN_NS = 50000, /* of a turn of the control thread, for all users, ... */
+	TURN_LOOKS = 8,	 /* ... and how many mappings it looks at whose users have had their time */
 	LEAVE_QUICK_NS = 25000,
 };
-/* At a time: little, or as much as takes no time, which is what has not been touched. */
-#define LEAVE_BYTES	(4ull << 20)
-#define LEAVE_BYTES_MAX (1ull << 30)
-#define POPULATE_BYTES	(256ull << 10)
+/* At a time: little, or as much as takes no time, which is what has not been touched. A MiB that has takes some 70 us, so
+ * the largest step, which is taken once, may last 9 ms. */
+#define LEAVE_BYTES	(1ull << 20)
+#define LEAVE_BYTES_MAX (128ull << 20)
+#define POPULATE_BYTES	(128ull << 10)
 
 /* The part of a mapping that is still to be unmapped. */
 struct leaving {
@@ -59,19 +60,20 @@ static void leave_some(struct control *c, struct leaving *l)
 	free(l);
 }
 
-/* The first one, or if its user has had his time, the next one in the next turn. */
-static void leave_next(struct control *c)
+/* The first one, or if its user has had his time, the next one in the next turn. False: nothing was done. */
+static bool leave_next(struct control *c)
 {
 	struct leaving *l = TAILQ_FIRST(&c->leaving);
 
 	if (!l)
-		return;
-	if (share_user_take(l->user, SHARE_control_us, 1)) {
+		return false;
+	if (control_may_bulk(c, l->user) && share_user_take(l->user, SHARE_control_us, 1)) {
 		leave_some(c, l);
-	} else {
-		TAILQ_REMOVE(&c->leaving, l, of_leaving);
-		TAILQ_INSERT_TAIL(&c->leaving, l, of_leaving);
+		return true;
 	}
+	TAILQ_REMOVE(&c->leaving, l, of_leaving);
+	TAILQ_INSERT_TAIL(&c->leaving, l, of_leaving);
+	return false;
 }
 
 /* What is leaving counts, but not for long: a request that only this leaves no room for waits. */
@@ -205,18 +207,20 @@ static void populate_some(struct control *c, struct piece *piece)
 }
 
 /* As leave_next(). */
-static void populate_next(struct control *c)
+static bool populate_next(struct control *c)
 {
 	struct piece *piece = TAILQ_FIRST(&c->populating);
 
 	if (!piece)
-		return;
-	if (control_may_serve(piece->object.client)) {
+		return false;
+	if (control_may_bulk(c, piece->object.client->shares.user) &&
+	    control_may_serve(piece->object.client)) {
 		populate_some(c, piece);
-	} else {
-		TAILQ_REMOVE(&c->populating, piece, of_populating);
-		TAILQ_INSERT_TAIL(&c->populating, piece, of_populating);
+		return true;
 	}
+	TAILQ_REMOVE(&c->populating, piece, of_populating);
+	TAILQ_INSERT_TAIL(&c->populating, piece, of_populating);
+	return false;
 }
 
 void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes, bool at_once)
@@ -232,6 +236,7 @@ void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes, bool a
 		piece->populate_from = offset;
 		piece->populate_to = offset + bytes;
 		TAILQ_INSERT_TAIL(&c->populating, piece, of_populating);
+		c->pieces_changed = true;
 		return;
 	}
 	/* What lies between comes with it, as far as it exists. */
@@ -294,6 +299,7 @@ void piece_unmap(struct piece *piece)
 	share_leave(&client->shares, SHARE_mapped_bytes, l->bytes);
 	l->user = share_leave(&client->shares, SHARE_mappings, 1);
 	TAILQ_INSERT_TAIL(&c->leaving, l, of_leaving);
+	c->pieces_changed = true;
 	piece->mapping = (struct mapping){0};
 }
 
@@ -304,14 +310,20 @@ bool pieces_pending(const struct control *c)
 
 void pieces_turn(struct control *c)
 {
-	uint64_t begun = pieces_pending(c) ? control_now_ns() : 0;
+	uint64_t begun, ns = 0;
+	bool done = false;
 
-	for (unsigned int n = 0; pieces_pending(c) && n < TURN_LOOKS; n++) {
-		leave_next(c);
-		populate_next(c);
-		if (control_now_ns() - begun > TURN_NS)
-			break;
+	c->pieces_changed = false;
+	if (!pieces_pending(c))
+		return;
+	begun = control_now_ns();
+	for (unsigned int n = 0; pieces_pending(c) && n < TURN_LOOKS && ns <= TURN_NS; n++) {
+		done |= leave_next(c);
+		done |= populate_next(c);
+		ns = control_now_ns() - begun;
 	}
+	if (done)
+		control_did_bulk(c, ns);
 }
 
 void pieces_leave_all(struct control *c)

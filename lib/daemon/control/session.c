@@ -128,8 +128,10 @@ static int session_run(struct client *client, const int *fds)
 		return rc;
 	if (rc == -EAGAIN)
 		rc = -ENOMEM;
-	if (rc)
+	if (rc) {
 		count(refusals_of(client), COUNTER_control_refused);
+		user_refused(client->user, client->control->turned_ns);
+	}
 	if (!reply(client, h, rc, call.text ? call.text : (const void *)body,
 		   call.text ? call.text_bytes : row->reply_bytes, call.reply_fd)) {
 		CLIENT_LOG(client, INFO, "does not take its replies");
@@ -231,6 +233,7 @@ static bool serve_one(struct client *client)
 		close_all(&d, &client->shares);
 		return false;
 	}
+	user_asks(client);
 	wrong = n < 0 ? "too long" : malformed(client, &client->request, (size_t)n, &d);
 	if (wrong) {
 		CLIENT_LOG(client, WARNING, "sent a message %s", wrong);

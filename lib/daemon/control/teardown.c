@@ -92,7 +92,7 @@ void client_teardown(struct client *client)
 	share_give(&client->shares, SHARE_ranges, client->run_count);
 	client->run_count = client->run_room = 0;
 	if (client->bell >= 0) {
-		control_unwatch(client->control, client->bell);
+		control_unwatch(client, client->bell);
 		close_later(client->bell, &client->shares);
 	}
 	client->bell = -1;

@@ -79,7 +79,8 @@ TEST_STATE(channel__refused_stays_a_connection, start_with_cm, stop_with_cm, NUL
 	__atomic_store_n(&adopt_answer, -EAGAIN, __ATOMIC_RELAXED);
 	assert_int_equal(open_cm(fd, CONTROL_VERSION, 0), -ENOMEM);
 	assert_int_equal(adopted, -1);
-	assert_int_equal(fixture_descriptors(), before + 3); /* ours, and the daemon's end */
+	assert_int_equal(fixture_descriptors(),
+			 before + 4); /* ours, and the daemon's: its end, its user's set */
 	assert_int_equal(fixture_counter(&f, COUNTER_control_refused), 4);
 	assert_int_equal(raw_hello_with(fd, page, NULL), 0);
 	close(page);

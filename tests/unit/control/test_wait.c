@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What control_wait() does between two turns, without any HCA: it looks for the next request of a client that may ask at
- * once, or sleeps. */
+/* When whose work is done, without any HCA: what control_wait() does between two turns, where it looks for the next request of a
+ * client that may ask at once, or sleeps; and when bulk has to wait. */
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -32,7 +32,8 @@ TEST(wait__looks_for_who_asks_on_and_on_and_not_for_long)
 {
 	struct shares *shares = shares_create(0);
 	struct control *c = calloc(1, sizeof(*c));
-	struct client client = {.control = c};
+	struct user user = {0};
+	struct client client = {.control = c, .user = &user};
 	struct epoll_event event = {.events = EPOLLIN};
 	uint64_t *spent, *all = &c->looked_all_ns, now;
 
@@ -61,6 +62,73 @@ TEST(wait__looks_for_who_asks_on_and_on_and_not_for_long)
 		close(c->epoll);
 	}
 	share_client_end(&client.shares);
+	shares_destroy(shares);
+	free(c);
+}
+
+enum { MS = 1000000 };
+
+/* May they be served in a turn at that time? */
+static void expect(struct control *c, uint64_t at_ns, struct client *bulk, bool bulk_may,
+		   struct client *other)
+{
+	c->turned_ns = at_ns;
+	while (share_refill(c->shares, SHARE_control_us))
+		;
+	users_turn(c);
+	assert_int_equal(control_may_serve(bulk), bulk_may);
+	assert_int_equal(c->bulk_waits, !bulk_may);
+	assert_true(control_may_serve(other));
+}
+
+TEST(bulk__rests_and_stands_for_who_is_awaited)
+{
+	struct shares *shares = shares_create(0);
+	struct control *c = calloc(1, sizeof(*c));
+	struct user user[2] = {{.uid = 1000}, {.uid = 1001}};
+	struct client bulk = {.control = c, .user = &user[0]},
+		      other = {.control = c, .user = &user[1]};
+	uint64_t now = control_now_ns();
+
+	c->shares = shares;
+	c->company = true;
+	assert_int_equal(share_client_begin(shares, 1000, 1, &bulk.shares), 0);
+	assert_int_equal(share_client_begin(shares, 1001, 2, &other.shares), 0);
+	user_refused(&user[0], now); /* once is no crime */
+	user_refused(&user[1], now);
+	expect(c, now, &bulk, true, &other);
+	user_refused(&user[0], now);
+	user[0].bulk_until_ns = UINT64_MAX;
+
+	/* twice as long as it took */
+	expect(c, now, &bulk, true, &other);
+	control_served(&bulk, control_now_ns() - MS);
+	users_turn_end(c);
+	assert_in_range(c->bulk_rests_until_ns, now + 2 * MS, UINT64_MAX);
+	now = c->bulk_rests_until_ns;
+	expect(c, now - 1, &bulk, false, &other);
+	expect(c, now, &bulk, true, &other);
+
+	/* while the other one is awaited, whose own mappings are worked on; but not for long */
+	control_answered(&other, now);
+	c->awaited_until_ns = now + 100 * MS;
+	c->bulk_due_ns = now + 2 * MS;
+	expect(c, now + 2 * MS - 1, &bulk, false, &other);
+	assert_true(control_may_bulk(c, other.shares.user));
+	assert_false(control_may_bulk(c, bulk.shares.user));
+	expect(c, now + 2 * MS, &bulk, true, &other);
+
+	/* who is served in bulk is not awaited */
+	control_answered(&bulk, now);
+	assert_ptr_equal(c->awaited, other.shares.user);
+
+	/* and nobody waits for nobody */
+	c->company = false;
+	expect(c, now, &bulk, true, &other);
+	while (share_refill(shares, SHARE_control_us))
+		;
+	share_client_end(&bulk.shares);
+	share_client_end(&other.shares);
 	shares_destroy(shares);
 	free(c);
 }

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Whose turn it is: the thread's time, divided by user. Control thread.
+ *
+ * Each user gets a part of each turn (SHARE_control_us). That alone would leave whoever asks for one thing after the
+ * other a turn for each answer, as long as others make it, and would keep the thread, and with it a CPU, always busy.
+ * So whatever is done in bulk comes second: populating, unmapping, and the requests of a user who has more of them
+ * waiting than his part of a turn, or is refused again and again. All of it together
+ *
+ *     - takes a third of the thread's time, in small pieces: the CPU is the programs' in between, and
+ *     - stands while the thread is likely to get the next request of another user, who has just been answered; but
+ *       not for longer than BULK_DUE_NS at a time.
+ *
+ * None of this applies while only one user is connected.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include "control_priv.h"
+
+enum {
+	CROWDED_TURNS = 4,
+	BULK_NS = 10000000,    /* so long a user's requests are done in bulk once they crowd */
+	BULK_TURN_NS = 50000,  /* most of a turn that these take */
+	BULK_RESTS = 2,	       /* times as long as it took */
+	BULK_DUE_NS = 2000000, /* it stands no longer at a time */
+	AWAITED_NS = 200000,   /* who asks again asks by then */
+	REFUSED_NS = 10000000, /* refusals that follow each other */
+};
+
+/* ---- users ---- */
+
+/* Besides one, and besides the daemon itself, as its own client. */
+static void look_for_company(struct control *c)
+{
+	unsigned int n = 0;
+	const struct user *u;
+
+	LIST_FOREACH (u, &c->users, of_control)
+		n += u->uid != c->owner || u->strangers;
+	c->company = n > 1;
+}
+
+static struct user *user_make(struct control *c, uint32_t uid)
+{
+	struct user *u = calloc(1, sizeof(*u));
+
+	if (!u)
+		return NULL;
+	u->uid = uid;
+	u->source = (struct source){.kind = SOURCE_USER, .user = u};
+	u->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (u->epoll < 0 || control_watch(c->epoll, u->epoll, &u->source, 0)) {
+		close(u->epoll); /* -1, if there is none, is refused */
+		free(u);
+		return NULL;
+	}
+	LIST_INSERT_HEAD(&c->users, u, of_control);
+	return u;
+}
+
+int user_join(struct client *client)
+{
+	struct control *c = client->control;
+	struct user *u;
+
+	LIST_FOREACH (u, &c->users, of_control)
+		if (u->uid == client->uid)
+			break;
+	if (!u)
+		u = user_make(c, client->uid);
+	if (!u)
+		return -ENOMEM;
+	u->clients++;
+	u->strangers += !client->own;
+	client->user = u;
+	look_for_company(c);
+	return 0;
+}
+
+void user_leave(struct client *client)
+{
+	struct user *u = client->user;
+
+	u->strangers -= !client->own;
+	if (--u->clients == 0) {
+		LIST_REMOVE(u, of_control);
+		close(u->epoll);
+		free(u);
+	}
+	look_for_company(client->control);
+}
+
+static bool in_bulk(const struct control *c, const struct user *u)
+{
+	return c->company && c->turned_ns < u->bulk_until_ns;
+}
+
+void user_refused(struct user *u, uint64_t now)
+{
+	if (now - u->refused_ns < REFUSED_NS)
+		u->bulk_until_ns = now + BULK_NS;
+	u->refused_ns = now;
+}
+
+/* ---- bulk ---- */
+
+/* How long it stands for the sake of who has been answered. */
+static uint64_t stands_until_ns(const struct control *c)
+{
+	return c->awaited_until_ns < c->bulk_due_ns ? c->awaited_until_ns : c->bulk_due_ns;
+}
+
+static uint64_t bulk_from_ns(const struct control *c)
+{
+	uint64_t stands = stands_until_ns(c);
+
+	if (!c->company)
+		return 0;
+	return c->bulk_rests_until_ns > stands ? c->bulk_rests_until_ns : stands;
+}
+
+static bool may_bulk(struct control *c)
+{
+	bool may = c->turned_ns >= bulk_from_ns(c);
+
+	c->bulk_waits |= !may;
+	return may;
+}
+
+bool control_may_bulk(struct control *c, const struct share_user *of)
+{
+	return (of == c->awaited && c->turned_ns >= c->bulk_rests_until_ns) || may_bulk(c);
+}
+
+void control_did_bulk(struct control *c, uint64_t ns)
+{
+	c->bulk_ns = ns;
+	c->bulk_most_ns = ns + BULK_TURN_NS;
+}
+
+static void watch(struct control *c, struct user *u, bool on)
+{
+	struct epoll_event ev = {.events = on ? EPOLLIN : 0, .data.ptr = &u->source};
+
+	u->stands = !on;
+	epoll_ctl(c->epoll, EPOLL_CTL_MOD, u->epoll, &ev);
+}
+
+void users_turn(struct control *c)
+{
+	struct user *u;
+
+	c->bulk_waits = false;
+	c->bulk_ns = 0;
+	c->bulk_most_ns = BULK_TURN_NS;
+	if (c->turned_ns < bulk_from_ns(c))
+		return;
+	LIST_FOREACH (u, &c->users, of_control)
+		if (u->stands)
+			watch(c, u, true);
+}
+
+void users_turn_end(struct control *c)
+{
+	struct user *u;
+	uint64_t now;
+
+	LIST_FOREACH (u, &c->users, of_control)
+		c->bulk_waits |= u->stands;
+	if (!c->bulk_ns)
+		return;
+	now = control_now_ns();
+	c->bulk_rests_until_ns = now + BULK_RESTS * c->bulk_ns;
+	c->bulk_due_ns = now + BULK_DUE_NS;
+}
+
+uint64_t users_wait_ns(const struct control *c)
+{
+	uint64_t from, now;
+
+	if (!c->bulk_waits && !pieces_pending(c))
+		return UINT64_MAX;
+	from = c->pieces_changed && c->company ? c->bulk_rests_until_ns : bulk_from_ns(c);
+	now = control_now_ns();
+	return from > now ? from - now : 0;
+}
+
+/* ---- the time of the thread ---- */
+
+bool control_may_serve(struct client *client)
+{
+	struct control *c = client->control;
+	struct user *u = client->user;
+	bool bulk = in_bulk(c, u), may;
+
+	if (bulk && (!may_bulk(c) || c->bulk_ns > c->bulk_most_ns)) {
+		c->bulk_waits = true;
+		return false;
+	}
+	may = share_use(&client->shares, SHARE_control_us, 1) == 0;
+	u->had_part |= !may;
+	c->bulk_waits |= !may && bulk;
+	c->held_up |= !may && !bulk;
+	return may;
+}
+
+void control_served(struct client *client, uint64_t since_ns)
+{
+	uint64_t ns = control_now_ns() - since_ns;
+
+	share_spend(&client->shares, SHARE_control_us, ns / 1000);
+	client->user->served = true;
+	if (in_bulk(client->control, client->user))
+		client->control->bulk_ns += ns;
+}
+
+void control_answered(struct client *client, uint64_t asked_ns)
+{
+	struct control *c = client->control;
+	uint64_t now = control_now_ns();
+
+	if (in_bulk(c, client->user))
+		return;
+	look_end(&c->look, asked_ns);
+	look_begin(&c->look, now);
+	c->answered = client;
+	c->awaited = client->shares.user;
+	c->awaited_until_ns = now + AWAITED_NS;
+}
+
+/* One who asks one thing after the other has no more than one request on its way, however long each takes. */
+static void judge(struct control *c, struct user *u)
+{
+	if (u->had_part && !u->served)
+		return; /* it still lacks what it had before */
+	if (!u->crowds || !u->had_part)
+		u->crowded = 0;
+	else if (++u->crowded >= CROWDED_TURNS)
+		u->bulk_until_ns = c->turned_ns + BULK_NS;
+}
+
+void user_asks(const struct client *client)
+{
+	int bytes = 0;
+
+	if (client->control->company && !client->user->crowds)
+		client->user->crowds = ioctl(client->fd, FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
+unsigned int user_serve(struct control *c, struct user *u)
+{
+	struct epoll_event events[EVENTS_PER_TURN];
+	unsigned int done = 0;
+	int n;
+
+	if (in_bulk(c, u) && !may_bulk(c)) {
+		watch(c, u, false);
+		return 0;
+	}
+	n = epoll_wait(u->epoll, events, EVENTS_PER_TURN, 0);
+	u->served = u->had_part = false;
+	u->crowds = n > 1;
+	for (int i = 0; i < n; i++)
+		done += control_serve(c, events[i].data.ptr, events[i].events);
+	judge(c, u);
+	return done;
+}
