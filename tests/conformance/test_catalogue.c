@@ -334,7 +334,6 @@ static void end_qp(struct sim *s, int node, enum ending ending)
 static void one_load(enum ending ending, int node, unsigned after_us)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
-	struct hca_config narrow;
 	struct load l = {0};
 	struct sim_wr wr[2] = {
 		{.opcode = USER_RDMA_WRITE, .remote = FAR, .sge = {{0, 200000, 0}}, .sges = 1},
@@ -345,10 +344,9 @@ static void one_load(enum ending ending, int node, unsigned after_us)
 	struct sim_wr other = good_request();
 	struct sim *s;
 
-	hca_config_defaults(&narrow);
-	narrow.settings.swpb_elements = 64;
-	narrow.settings.rpb_elements = 4;
-	p.settings = &narrow.settings;
+	p.settings = rig_settings();
+	p.settings->swpb_elements = 64;
+	p.settings->rpb_elements = 4;
 	p.qps = 2;
 	p.retry_cnt = 2;
 	s = sim_create(&p);

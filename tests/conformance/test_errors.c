@@ -86,16 +86,14 @@ SIM_TEST(c9_142__retry_exhausted_and_nobody_else_waits, make(2), end)
  * once. */
 static void dead_peers(uint8_t opcode, uint32_t bytes)
 {
-	struct hca_config defaults;
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim_wr wr = write_of(bytes);
 	struct sim *s;
 	struct cqe c;
 
-	hca_config_defaults(&defaults);
-	defaults.settings.swpb_elements = 64;
-	defaults.settings.rpb_elements = 64;
-	p.settings = &defaults.settings;
+	p.settings = rig_settings();
+	p.settings->swpb_elements = 64;
+	p.settings->rpb_elements = 64;
 	p.qps = SIM_QPS;
 	p.timeout = 0; /* they never give up */
 	s = sim_create(&p);

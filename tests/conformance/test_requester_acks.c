@@ -140,32 +140,25 @@ static void asked(uint64_t seed, struct engine_settings *settings)
 
 TEST(c9_060__nothing_waits_for_an_ack_that_was_not_asked_for)
 {
-	struct hca_config c;
+	struct engine_settings *settings = rig_settings();
 
-	hca_config_defaults(&c);
 	for (unsigned seed = 1; seed <= 6; seed++)
 		asked(seed, NULL);
-	c.settings.swpb_elements = 20; /* parks in the middle of messages */
+	settings->swpb_elements = 20; /* parks in the middle of messages */
 	for (unsigned seed = 1; seed <= 6; seed++)
-		asked(seed, &c.settings);
-	c.settings.quantum_bytes = 5 * MTU; /* short turns */
-	c.settings.ack_interval = 3;
+		asked(seed, settings);
+	settings->quantum_bytes = 5 * MTU; /* short turns */
+	settings->ack_interval = 3;
 	for (unsigned seed = 1; seed <= 6; seed++)
-		asked(seed, &c.settings);
+		asked(seed, settings);
 }
 
-TEST(ack_request__at_least_every_interval)
+TEST_PEER_WITH(ack_request__at_least_every_interval, p.settings = rig_settings(),
+	       p.settings->ack_interval = 5)
 {
-	struct hca_config c;
-	struct sim_params p = peer_params();
 	struct rig_packet got;
 	unsigned since = 0, asked_for = 0;
-	struct sim *s;
 
-	hca_config_defaults(&c);
-	c.settings.ack_interval = 5;
-	p.settings = &c.settings;
-	s = peer_create(&p);
 	peer_post(s, USER_RDMA_WRITE, 100 * MTU);
 	for (unsigned i = 0; i < 100; i++) {
 		assert_true(rig_recv(s, &got, MS));
@@ -180,7 +173,6 @@ TEST(ack_request__at_least_every_interval)
 	assert_true(asked_for <= 22); /* and not with every packet */
 	peer_ack(s, PSN + 99, 1);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-	rig_end(s);
 }
 
 /* A peer that has never answered does not get everything: the QP stops after requesting an
@@ -347,20 +339,13 @@ TEST_PEER(max_rd_atomic__one_until_the_peer_has_answered)
 }
 
 /* READs count to a queue pair's turn as well: another one comes in between. */
-TEST(turns__of_queue_pairs_that_read)
+TEST_PEER_WITH(turns__of_queue_pairs_that_read, p.settings = rig_settings(),
+	       p.settings->quantum_bytes = 256, p.qps = 2)
 {
-	struct sim_params p = peer_params();
 	struct sim_wr rd = peer_wr(USER_RDMA_READ, 1), wr = peer_wr(USER_RDMA_WRITE, 1);
-	struct hca_config c;
 	struct rig_packet got;
 	unsigned before = 0;
-	struct sim *s;
 
-	hca_config_defaults(&c);
-	c.settings.quantum_bytes = 256;
-	p.settings = &c.settings;
-	p.qps = 2;
-	s = peer_create(&p);
 	for (unsigned i = 0; i < 12; i++)
 		sim_post(s, 0, 0, &rd);
 	sim_post(s, 0, 1, &wr);
@@ -378,7 +363,6 @@ TEST(turns__of_queue_pairs_that_read)
 		peer_read_responses(s, PSN + i, 1, 0, 0, i + 1);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
 	rig_expect_same(s, 0, 12, USER_RDMA_READ);
-	rig_end(s);
 }
 
 /* ---- C9-134: coalesced acknowledgements ---- */

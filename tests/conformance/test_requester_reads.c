@@ -243,50 +243,51 @@ TEST_PEER(c9_134__the_next_read_reveals_a_lost_response)
 	}
 }
 
-/* The last one is lost: an acknowledgement of a later request reveals it. */
-TEST(c9_134__a_lost_last_response)
+enum revealed { BY_ACK, BY_NAK, BY_TIMER };
+
+/* All from one response on are lost: from each of them, answered anew or where it was. */
+static void the_rest_is_lost(enum revealed how)
 {
 	for (uint32_t i = 0; i < 2 * RESPONSES; i++) {
 		uint32_t got = i / 2;
 		struct sim *s = peer_make();
-		struct sim_wr rd = peer_wr(USER_RDMA_READ, BYTES);
-		struct sim_wr wr = peer_wr(USER_SEND, 1);
+		struct sim_wr rd = peer_wr(USER_RDMA_READ, BYTES), wr = peer_wr(USER_SEND, 1);
 
 		peer_sends(s, PSN, &rd, &wr);
 		if (got)
 			peer_read_responses(s, PSN, BYTES, 0, got - 1, 1);
-		peer_ack(s, PSN + 5, 2);
+		if (how == BY_ACK)
+			peer_ack(s, PSN + RESPONSES, 2);
+		else if (how == BY_NAK)
+			peer_nak(s, PSN + got, AETH_NAK_SEQUENCE, 0);
+		else
+			sim_run(s, 67 * MS);
 		expect_rest(s, PSN, BYTES, got);
-		peer_expect(s, &wr, PSN + 5, NULL);
+		peer_expect(s, &wr, PSN + RESPONSES, NULL);
 		rig_quiet(s, 100 * US);
 		answer_rest(s, PSN, BYTES, got, i & 1);
 		rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
 		assert_read(s, BYTES);
 		rig_no_cqe(s);
-		peer_ack(s, PSN + 5, 2);
+		peer_ack(s, PSN + RESPONSES, 2);
 		rig_expect_cqe(s, USER_SEND, 0, SIM_STRIDE);
 		rig_end(s);
 	}
 }
 
-/* Nothing behind it: the Loss timer discovers it. */
+TEST(c9_134__an_acknowledgement_behind_lost_responses)
+{
+	the_rest_is_lost(BY_ACK);
+}
+
+TEST(c9_137__a_nak_of_the_read_or_within_it)
+{
+	the_rest_is_lost(BY_NAK);
+}
+
 TEST(c9_139__lost_responses_by_the_timer)
 {
-	for (uint32_t i = 0; i < 2 * RESPONSES; i++) {
-		uint32_t got = i / 2;
-		struct sim *s = peer_make();
-
-		peer_post(s, USER_RDMA_READ, BYTES);
-		rig_expect(s, WIRE_RC_READ_REQUEST, PSN);
-		if (got)
-			peer_read_responses(s, PSN, BYTES, 0, got - 1, 1);
-		sim_run(s, 67 * MS);
-		expect_rest(s, PSN, BYTES, got);
-		answer_rest(s, PSN, BYTES, got, i & 1);
-		rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
-		assert_read(s, BYTES);
-		rig_end(s);
-	}
+	the_rest_is_lost(BY_TIMER);
 }
 
 /* Responses that come ahead of a missing one are kept: when it has come, they need not come again. */
@@ -351,32 +352,6 @@ TEST_PEER(c9_134__rests_of_rests)
 	peer_read_responses(s, PSN, BYTES, RESPONSES - 1, RESPONSES - 1, 1);
 	rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
 	assert_read(s, BYTES);
-}
-
-/* A NAK of a sequence error for the READ request, or for a PSN within it. */
-TEST(c9_137__a_read_asked_for_again_after_a_nak)
-{
-	for (uint32_t i = 0; i < 2 * RESPONSES; i++) {
-		uint32_t got = i / 2;
-		struct sim *s = peer_make();
-		struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 1);
-
-		peer_post(s, USER_RDMA_READ, BYTES);
-		sim_post(s, 0, 0, &wr);
-		rig_expect(s, WIRE_RC_READ_REQUEST, PSN);
-		peer_expect(s, &wr, PSN + 5, NULL);
-		if (got)
-			peer_read_responses(s, PSN, BYTES, 0, got - 1, 1);
-		peer_nak(s, PSN + got, AETH_NAK_SEQUENCE, 0);
-		expect_rest(s, PSN, BYTES, got);
-		peer_expect(s, &wr, PSN + 5, NULL);
-		answer_rest(s, PSN, BYTES, got, i & 1);
-		peer_ack(s, PSN + 5, 2);
-		rig_expect_cqe(s, USER_RDMA_READ, 0, 0);
-		assert_read(s, BYTES);
-		rig_expect_cqe(s, USER_RDMA_WRITE, 0, SIM_STRIDE);
-		rig_end(s);
-	}
 }
 
 TEST_PEER(c9_134__an_atomic_whose_answer_is_lost_is_repeated_as_it_was)

@@ -404,8 +404,7 @@ RIG_TEST(local_inv__without_a_fence_takes_the_key_from_a_read, read_then_invalid
 {
 	assert_int_equal(sim_counter(s, 0, COUNTER_local_invalidates), 1);
 	peer_read_responses(s, PSN, 8, 0, 0, 1);
-	rig_expect_cqe(s, USER_INVALID, SYNDROME_LOCAL_PROT, SIM_STRIDE);
-	rig_expect_cqe(s, USER_INVALID, SYNDROME_WR_FLUSH, 2 * SIM_STRIDE);
+	peer_expect_failed(s, SYNDROME_LOCAL_PROT, 1, 3);
 }
 
 TEST_PEER(local__sent_again_is_only_what_was_sent)
@@ -444,8 +443,7 @@ TEST_PEER(bind__refused_ends_the_queue_pair_in_its_turn)
 	rig_quiet(s, MS);
 	peer_ack(s, PSN, 1);
 	rig_expect_done(s, 0, USER_RDMA_WRITE, USER_BIND_MW);
-	rig_expect_cqe(s, USER_INVALID, SYNDROME_MW_BIND, 2 * SIM_STRIDE);
-	rig_expect_cqe(s, USER_INVALID, SYNDROME_WR_FLUSH, 3 * SIM_STRIDE);
+	peer_expect_failed(s, SYNDROME_MW_BIND, 2, 4);
 	assert_int_equal(rig_state(s, 0), QP_ERR);
 	assert_int_equal(sim_counter(s, 0, COUNTER_bad_bind), 1);
 }
@@ -486,8 +484,7 @@ TEST_PEER(local__flushed_in_err_is_not_executed)
 			 CEU_OK);
 	post_bind_of(s, 0, key, lkey);
 	post_invalidate(s, 0, key, true);
-	rig_expect_cqe(s, USER_INVALID, SYNDROME_WR_FLUSH, 0);
-	rig_expect_cqe(s, USER_INVALID, SYNDROME_WR_FLUSH, SIM_STRIDE);
+	peer_expect_failed(s, SYNDROME_WR_FLUSH, 0, 2);
 	assert_int_equal(sim_counter(s, 0, COUNTER_binds), 0);
 }
 
@@ -506,8 +503,7 @@ TEST_PEER(local__between_failures)
 	rig_expect_cqe(s, USER_BIND_MW, 0, 0);
 	peer_nak(s, PSN + 1, AETH_NAK_REMOTE_ACCESS, 1);
 	rig_expect_done(s, 1, USER_RDMA_WRITE, USER_BIND_MW);
-	rig_expect_cqe(s, USER_INVALID, SYNDROME_REMOTE_ACCESS, 3 * SIM_STRIDE);
-	rig_expect_cqe(s, USER_INVALID, SYNDROME_WR_FLUSH, 4 * SIM_STRIDE);
+	peer_expect_failed(s, SYNDROME_REMOTE_ACCESS, 3, 5);
 	assert_int_equal(sim_counter(s, 0, COUNTER_binds), 3);
 }
 
@@ -524,8 +520,7 @@ TEST_PEER(local__flushed_though_executed)
 	peer_expect(s, &wr, PSN, NULL);
 	assert_int_equal(sim_counter(s, 0, COUNTER_binds), 1);
 	assert_int_equal(ceu_exec(ceu, CEU_2ERR, s->node[0].qp[0].qpn, NULL, 0, NULL, 0), CEU_OK);
-	rig_expect_cqe(s, USER_INVALID, SYNDROME_WR_FLUSH, 0);
-	rig_expect_cqe(s, USER_INVALID, SYNDROME_WR_FLUSH, SIM_STRIDE);
+	peer_expect_failed(s, SYNDROME_WR_FLUSH, 0, 2);
 	sim_run(s, MS);
 	rig_no_cqe(s);
 	assert_int_equal(ceu_exec(ceu, CEU_HW2SW_MPT, lkey, NULL, 0, NULL, 0), CEU_BAD_SYS_STATE);
@@ -574,34 +569,20 @@ TEST(local__of_a_uc_queue_pair)
 
 /* ---- little room ---- */
 
-TEST(local__more_than_a_turn_allows)
+/* Four are a turn. */
+TEST_PEER_WITH(local__more_than_a_turn_allows, p.settings = rig_settings(),
+	       p.settings->quantum_bytes = 256)
 {
-	struct sim_params p = peer_params();
-	struct hca_config c;
-	struct sim *s;
-
-	hca_config_defaults(&c);
-	c.settings.quantum_bytes = 256; /* four */
-	p.settings = &c.settings;
-	s = peer_create(&p);
 	for (uint32_t i = 0, lkey = region(s), window = window_1(s); i < 20; i++)
 		post_bind_of(s, 0, window | TAG(i), lkey);
-	for (uint32_t i = 0; i < 20; i++)
-		rig_expect_cqe(s, USER_BIND_MW, 0, i * SIM_STRIDE);
-	rig_end(s);
+	rig_expect_same(s, 0, 20, USER_BIND_MW);
 }
 
-TEST(local__more_than_there_are_buffers)
+TEST_PEER_WITH(local__more_than_there_are_buffers, p.settings = rig_settings(),
+	       p.settings->swpb_elements = 8)
 {
-	struct sim_params p = peer_params();
 	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, 8);
-	struct hca_config c;
-	struct sim *s;
 
-	hca_config_defaults(&c);
-	c.settings.swpb_elements = 8;
-	p.settings = &c.settings;
-	s = peer_create(&p);
 	sim_post(s, 0, 0, &wr);
 	for (uint32_t i = 0, lkey = region(s), window = window_1(s); i < 20; i++)
 		post_bind_of(s, 0, window | TAG(i), lkey);
@@ -613,9 +594,7 @@ TEST(local__more_than_there_are_buffers)
 	rig_no_cqe(s);
 	peer_ack(s, PSN, 1);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
-	for (uint32_t i = 1; i <= 20; i++)
-		rig_expect_cqe(s, USER_BIND_MW, 0, i * SIM_STRIDE);
-	rig_end(s);
+	rig_expect_same(s, 1, 21, USER_BIND_MW);
 }
 
 TEST_PEER(local__drained_only_when_completed)
