@@ -15,11 +15,11 @@ need_command taskset
 renice -n -15 -p $$ >/dev/null 2>&1
 { echo -15 >/proc/$$/autogroup; } 2>/dev/null
 
-# What is kept at least, percent: of the bytes, and of the new connections. The latter wait for other threads, which wait for a CPU
-# on a busy machine, so a median of 20 pairs may be a fifth off; with SHARES_FLOORS='90 90' on a quiet one, nothing is missing.
-# The commands of the connection manager keep the CPU of its thread busy, which on two CPUs is the victim's, too.
-floors='80 70'
-declare -A floors_of=([cm_commands]='70 60')
+# What is kept at least, percent: of the bytes, and of the new connections. All of them keep SHARES_FLOORS='90 90'. The new connections
+# wait for other threads, which wait for a CPU on a busy machine, so the floors are lower; most for commands of the connection
+# manager, whose thread keeps a CPU busy meanwhile.
+floors='85 80'
+declare -A floors_of=([cm_commands]='80 70')
 PAIRS=20   # of samples, after which the medians are judged ...
 TURNS=4    # ... and up to so many times as many, until the rates are kept ...
 ENOUGH=240 # ... while the test has run for fewer seconds
