@@ -107,6 +107,11 @@ void peer_read_responses(struct sim *s, uint32_t psn, uint32_t bytes, uint32_t f
 	}
 }
 
+void peer_empty_response(struct sim *s, uint32_t psn, uint32_t msn)
+{
+	rig_read_response(s, 0, 0x10, psn, msn, NULL, 0);
+}
+
 void peer_atomic_response(struct sim *s, uint32_t psn, uint64_t orig, uint32_t msn)
 {
 	struct wire_headers h = rig_headers(s, 0, 0x12, psn, 0, 0);

@@ -55,6 +55,8 @@ void peer_rnr(struct sim *s, uint32_t psn, uint8_t timer, uint32_t msn);
  * PSN. */
 void peer_read_responses(struct sim *s, uint32_t psn, uint32_t bytes, uint32_t first, uint32_t last,
 			 uint32_t msn);
+/* One of nothing: the answer to FLUSH and ATOMIC WRITE. */
+void peer_empty_response(struct sim *s, uint32_t psn, uint32_t msn);
 void peer_atomic_response(struct sim *s, uint32_t psn, uint64_t orig, uint32_t msn);
 
 /* The next packets are this request on QP 0, from that PSN on: opcodes,

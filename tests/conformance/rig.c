@@ -273,6 +273,15 @@ void rig_expect_responses(struct sim *s, uint32_t psn, uint32_t packets)
 		rig_expect(s, WIRE_RC_READ_RESP_LAST, psn + packets - 1);
 }
 
+void rig_expect_empty(struct sim *s, uint32_t psn, uint32_t msn)
+{
+	struct rig_packet p = rig_expect(s, WIRE_RC_READ_RESP_ONLY, psn);
+
+	assert_int_equal(p.bytes, 0);
+	assert_int_equal(p.h.msn, msn);
+	assert_int_equal(aeth_kind(p.h.syndrome), AETH_ACK);
+}
+
 void rig_silent(struct sim *s, uint64_t ns)
 {
 	struct rig_packet p;

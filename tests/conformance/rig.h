@@ -91,6 +91,8 @@ struct rig_packet rig_expect_ack(struct sim *s, uint32_t psn, uint8_t syndrome, 
 struct rig_packet rig_expect_nak(struct sim *s, uint32_t psn, enum aeth_nak code, uint32_t msn);
 /* The next packets must be the whole answer to a READ, of that many packets, from that PSN on. */
 void rig_expect_responses(struct sim *s, uint32_t psn, uint32_t packets);
+/* A READ response without payload, as FLUSH and ATOMIC WRITE draw it. */
+void rig_expect_empty(struct sim *s, uint32_t psn, uint32_t msn);
 /* No packet within `ns`. */
 void rig_silent(struct sim *s, uint64_t ns);
 

@@ -19,20 +19,10 @@ static void write_word(struct sim *s, uint32_t psn, uint64_t value)
 		 sizeof(value));
 }
 
-/* A READ response of nothing. */
-static void expect_answer(struct sim *s, uint32_t psn, uint32_t msn)
-{
-	struct rig_packet p = rig_expect(s, WIRE_RC_READ_RESP_ONLY, psn);
-
-	assert_int_equal(p.bytes, 0);
-	assert_int_equal(p.h.msn, msn);
-	assert_int_equal(aeth_kind(p.h.syndrome), AETH_ACK);
-}
-
 TEST_RC(atomic_write__is_written_and_answered)
 {
 	write_word(s, PSN, VALUE);
-	expect_answer(s, PSN, 1);
+	rig_expect_empty(s, PSN, 1);
 	assert_true(*word(s) == VALUE);
 	rig_untouched(s, AT - 8, 8);
 	rig_untouched(s, AT + 8, 8);
@@ -48,7 +38,7 @@ TEST_RC(atomic_write__keeps_the_order)
 	write_word(s, PSN + 1, VALUE);
 	rig_request(s, 0, WIRE_RC_READ_REQUEST, PSN + 2, AT, 16, 0);
 	rig_expect_ack(s, PSN, aeth_ack(0), 1);
-	expect_answer(s, PSN + 1, 2);
+	rig_expect_empty(s, PSN + 1, 2);
 	p = rig_expect(s, WIRE_RC_READ_RESP_ONLY, PSN + 2);
 	assert_memory_equal(p.payload, &VALUE, 8);
 	assert_memory_equal(p.payload + 8, s->node[0].memory + AT + 8, 8);
@@ -114,12 +104,7 @@ TEST_RIG_WITH(atomic_write__takes_a_resource, p.no_credits = true, p.max_rd_atom
 {
 	rig_request(s, 0, WIRE_RC_READ_REQUEST, PSN, AT, 1 << 20, 0);
 	write_word(s, PSN + 4096, VALUE);
-	for (uint32_t i = 0; i < 4096; i++)
-		rig_expect(s,
-			   i == 0      ? WIRE_RC_READ_RESP_FIRST
-			   : i == 4095 ? WIRE_RC_READ_RESP_LAST
-				       : WIRE_RC_READ_RESP_MIDDLE,
-			   PSN + i);
+	rig_expect_responses(s, PSN, 4096);
 	rig_expect_refusal(s, 0, PSN + 4096, AETH_NAK_INVALID_REQUEST, 1);
 }
 
@@ -128,12 +113,12 @@ TEST_RIG_WITH(atomic_write__duplicates, p.no_credits = true, p.max_rd_atomic = 4
 {
 	for (uint32_t i = 0; i < 5; i++) {
 		write_word(s, PSN + i, VALUE + i);
-		expect_answer(s, PSN + i, i + 1);
+		rig_expect_empty(s, PSN + i, i + 1);
 	}
 	*word(s) = 7;
 	for (uint32_t i = 1; i < 5; i++) {
 		write_word(s, PSN + i, VALUE + i);
-		expect_answer(s, PSN + i, 5);
+		rig_expect_empty(s, PSN + i, 5);
 	}
 	write_word(s, PSN, VALUE); /* too long ago */
 	rig_silent(s, MS);
@@ -142,11 +127,6 @@ TEST_RIG_WITH(atomic_write__duplicates, p.no_credits = true, p.max_rd_atomic = 4
 }
 
 /* ---- the requester ---- */
-
-static void answer(struct sim *s, uint32_t psn, uint32_t msn)
-{
-	rig_read_response(s, 0, WIRE_RC_READ_RESP_ONLY, psn, msn, NULL, 0);
-}
 
 /* From entries and inline; bytes beyond eight are not sent. */
 TEST_PEER(atomic_write__sends_eight_bytes)
@@ -178,7 +158,7 @@ TEST_PEER(atomic_write__sends_eight_bytes)
 		assert_int_equal(p.h.ackreq, 1);
 		assert_int_equal(sim_counter(s, 0, COUNTER_request_bytes), 8 * (i + 1));
 		rig_quiet(s, 100 * US);
-		answer(s, PSN + i, i + 1);
+		peer_empty_response(s, PSN + i, i + 1);
 		rig_expect_cqe(s, USER_ATOMIC_WRITE, 0, at);
 	}
 }
@@ -207,7 +187,7 @@ TEST(atomic_write__goes_again)
 		assert_memory_equal(p.payload, data, 8);
 		assert_true(p.icrc_right);
 		rig_expect(s, 0x04, PSN + 1);
-		answer(s, PSN, 1);
+		peer_empty_response(s, PSN, 1);
 		peer_ack(s, PSN + 1, 2);
 		rig_expect_done(s, 0, USER_ATOMIC_WRITE, USER_SEND);
 		rig_end(s);
@@ -262,8 +242,8 @@ TEST_PEER_WITH(atomic_write__waits_for_a_resource, p.max_rd_atomic = 1)
 	peer_posts(s, &wr, &wr);
 	peer_expect(s, &wr, PSN, NULL);
 	rig_silent(s, 100 * US);
-	answer(s, PSN, 1);
+	peer_empty_response(s, PSN, 1);
 	peer_expect(s, &wr, PSN + 1, NULL);
-	answer(s, PSN + 1, 2);
+	peer_empty_response(s, PSN + 1, 2);
 	rig_expect_done(s, 0, USER_ATOMIC_WRITE, USER_ATOMIC_WRITE);
 }

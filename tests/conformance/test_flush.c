@@ -32,29 +32,13 @@ static struct wire_headers flush_headers(struct sim *s, uint32_t psn)
 	return h;
 }
 
-/* A READ response of nothing. */
-static void expect_answer(struct sim *s, uint32_t psn, uint32_t msn)
-{
-	struct rig_packet p = rig_expect(s, WIRE_RC_READ_RESP_ONLY, psn);
-
-	assert_int_equal(p.bytes, 0);
-	assert_int_equal(p.h.msn, msn);
-	assert_int_equal(aeth_kind(p.h.syndrome), AETH_ACK);
-}
-
 /* The WRITEs before it are acknowledged before, and their data are there when its answer is;
  * whatever holds them up. */
-TEST(flush__is_answered_when_all_before_is_placed)
+TEST_RIG_WITH(flush__is_answered_when_all_before_is_placed, p.no_credits = true,
+	      p.access |= ACCESS_FLUSH_GLOBAL, p.paged = p.busy = true)
 {
-	struct sim_params p = SIM_PARAMS_DEFAULT;
-	struct wire_headers h;
-	struct sim *s;
+	struct wire_headers h = flush_headers(s, PSN);
 
-	p.no_credits = true;
-	p.access |= ACCESS_FLUSH_GLOBAL;
-	p.paged = p.busy = true;
-	s = rig_create(&p);
-	h = flush_headers(s, PSN);
 	for (uint32_t i = 0; i < 64; i++) {
 		struct wire_headers write = rig_headers(s, 0, WIRE_RC_WRITE_ONLY, h.psn,
 							AT + (uint64_t)i * BYTES, BYTES);
@@ -62,11 +46,10 @@ TEST(flush__is_answered_when_all_before_is_placed)
 		rig_send(s, write, NULL, BYTES);
 		h.psn++;
 		rig_send(s, h, NULL, 0);
-		expect_answer(s, h.psn++, 2 * i + 2);
+		rig_expect_empty(s, h.psn++, 2 * i + 2);
 		rig_holds_pattern(s, AT + (uint64_t)i * BYTES, BYTES);
 	}
 	assert_int_equal(rig_epsn(s, 0), h.psn);
-	rig_end(s);
 }
 
 TEST(flush__what_is_answered)
@@ -92,7 +75,7 @@ TEST(flush__what_is_answered)
 		h.swap_add = rows[i].bytes;
 		h.compare = rows[i].feth;
 		rig_send(s, h, NULL, 0);
-		expect_answer(s, PSN, 1);
+		rig_expect_empty(s, PSN, 1);
 		rig_untouched(s, AT, BYTES);
 		rig_end(s);
 	}
@@ -167,13 +150,13 @@ RIG_TEST(flush__duplicates, make(ACCESS_FLUSH_GLOBAL, 4))
 
 	for (uint32_t i = 0; i < 6; i++, h.psn++) {
 		rig_send(s, h, NULL, 0);
-		expect_answer(s, h.psn, i + 1);
+		rig_expect_empty(s, h.psn, i + 1);
 	}
 	rig_revoke(s, h.rkey);
 	for (uint32_t i = 0; i < 6; i++) {
 		h.psn = PSN + i;
 		rig_send(s, h, NULL, 0);
-		expect_answer(s, h.psn, 6);
+		rig_expect_empty(s, h.psn, 6);
 	}
 	assert_int_equal(rig_epsn(s, 0), PSN + 6);
 }
@@ -194,14 +177,9 @@ RIG_TEST(flush__takes_no_resource, make(ACCESS_FLUSH_GLOBAL, 1))
 	rig_request(s, 0, WIRE_RC_READ_REQUEST, PSN + 1, AT, READ * 1024, 0);
 	for (uint32_t i = 0; i < FLUSHES; i++, h.psn++)
 		rig_send(s, h, NULL, 0);
-	for (uint32_t i = 0; i < READ; i++)
-		rig_expect(s,
-			   i == 0	   ? WIRE_RC_READ_RESP_FIRST
-			   : i == READ - 1 ? WIRE_RC_READ_RESP_LAST
-					   : WIRE_RC_READ_RESP_MIDDLE,
-			   PSN + 1 + i);
+	rig_expect_responses(s, PSN + 1, READ);
 	for (uint32_t i = 0; i < FLUSHES; i++)
-		expect_answer(s, PSN + 1 + READ + i, 3 + i);
+		rig_expect_empty(s, PSN + 1 + READ + i, 3 + i);
 	rig_send(s, atomic, NULL, 0);
 	p = rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN);
 	assert_true(p.h.orig == 4711);
@@ -211,7 +189,7 @@ RIG_TEST(flush__takes_no_resource, make(ACCESS_FLUSH_GLOBAL, 1))
 TEST_FLUSH(flush__duplicate_of_another_kind)
 {
 	rig_send(s, flush_headers(s, PSN), NULL, 0);
-	expect_answer(s, PSN, 1);
+	rig_expect_empty(s, PSN, 1);
 	rig_send(s, rig_headers(s, 0, WIRE_RC_FETCH_ADD, PSN, AT, 0), NULL, 0);
 	rig_silent(s, MS);
 	rig_untouched(s, AT, 8);
@@ -227,11 +205,6 @@ static struct sim_wr request(uint64_t bytes, uint64_t feth)
 	wr.swap_add = bytes;
 	wr.compare = feth;
 	return wr;
-}
-
-static void answer(struct sim *s, uint32_t psn, uint32_t msn)
-{
-	rig_read_response(s, 0, WIRE_RC_READ_RESP_ONLY, psn, msn, NULL, 0);
 }
 
 /* FETH, then RETH; no payload (oA19-2). Nothing but its answer completes it. */
@@ -256,7 +229,7 @@ TEST_PEER(flush__goes_out)
 		assert_memory_equal(p.payload - 20, feth, 4);
 		assert_memory_equal(p.payload - 4, &length, 4);
 		rig_quiet(s, 100 * US);
-		answer(s, PSN + i, i + 1);
+		peer_empty_response(s, PSN + i, i + 1);
 		rig_expect_cqe(s, USER_FLUSH, 0, at);
 	}
 }
@@ -284,7 +257,7 @@ TEST(flush__goes_again)
 		assert_int_equal(p.h.compare, WIRE_FLUSH_GLOBAL | WIRE_FLUSH_REGION);
 		assert_true(p.icrc_right);
 		rig_expect(s, 0x04, PSN + 1);
-		answer(s, PSN, 1);
+		peer_empty_response(s, PSN, 1);
 		peer_ack(s, PSN + 1, 2);
 		rig_expect_done(s, 0, USER_FLUSH, USER_SEND);
 		rig_end(s);
@@ -315,8 +288,8 @@ TEST_PEER_WITH(flush__waits_for_a_resource, p.max_rd_atomic = 1)
 	peer_posts(s, &wr, &wr);
 	rig_expect(s, 0x1c, PSN);
 	rig_silent(s, 100 * US);
-	answer(s, PSN, 1);
+	peer_empty_response(s, PSN, 1);
 	rig_expect(s, 0x1c, PSN + 1);
-	answer(s, PSN + 1, 2);
+	peer_empty_response(s, PSN + 1, 2);
 	rig_expect_done(s, 0, USER_FLUSH, USER_FLUSH);
 }

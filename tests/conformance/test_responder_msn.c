@@ -62,12 +62,7 @@ static void messages(struct sim *s, uint32_t msn)
 	request(s, WIRE_RC_SEND_ONLY_IMM, PSN + 3, 0, 4);
 	rig_expect_ack(s, PSN + 3, aeth_ack(0), msn + 2);
 	request(s, WIRE_RC_READ_REQUEST, PSN + 4, 5 * MTU, 0);
-	for (uint32_t i = 4; i < 9; i++)
-		rig_expect(s,
-			   i == 4   ? WIRE_RC_READ_RESP_FIRST
-			   : i == 8 ? WIRE_RC_READ_RESP_LAST
-				    : WIRE_RC_READ_RESP_MIDDLE,
-			   PSN + i);
+	rig_expect_responses(s, PSN + 4, 5);
 	request(s, WIRE_RC_CMP_SWAP, PSN + 9, 0, 0);
 	assert_int_equal(rig_expect(s, WIRE_RC_ATOMIC_ACK, PSN + 9).h.msn, (msn + 4) & PSN_MASK);
 	request(s, WIRE_RC_CMP_SWAP, PSN + 9, 0, 0);

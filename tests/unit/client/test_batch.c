@@ -58,9 +58,8 @@ TEST_PAIR(batch__all_or_the_last_signaled, SOFTHCA_QP_RC)
 TEST_PAIR(batch__aborted_or_empty_is_nothing, SOFTHCA_QP_RC)
 {
 	struct softhca_sge sge;
-	struct softhca_send_wr wr;
+	struct softhca_send_wr wr = write_of(p, &sge, 0, 0, 1);
 
-	wr = write_of(p, &sge, 0, 0, 1);
 	p->memory[0] = 0x55;
 	for (int i = 0; i < 100; i++) { /* takes no room */
 		softhca_post_start(p->qp[0]);
@@ -99,10 +98,9 @@ TEST_PAIR(batch__fails_as_a_whole, SOFTHCA_QP_RC)
 TEST_PAIR(batch__queue_pair_not_ready, SOFTHCA_QP_RC)
 {
 	struct softhca_sge sge;
-	struct softhca_send_wr wr;
 	struct softhca_qp_attr reset = {.state = SOFTHCA_QPS_RESET};
+	struct softhca_send_wr wr = write_of(p, &sge, 0, 0, 1);
 
-	wr = write_of(p, &sge, 0, 0, 1);
 	assert_int_equal(softhca_modify_qp(p->qp[0], &reset, SOFTHCA_QP_STATE), 0);
 	softhca_post_start(p->qp[0]);
 	assert_int_equal(softhca_post_add(p->qp[0], &wr), -EINVAL);

@@ -68,9 +68,8 @@ TEST_PAIR_BY(type_1__bound_moved_and_deallocated, pair_open_quiet(p, SOFTHCA_QP_
 	struct softhca_mw *mw, *two;
 	struct softhca_mw_bind bind = {.wr_id = 7, .send_flags = SOFTHCA_SEND_SIGNALED};
 	uint32_t first;
-	uint64_t at;
+	uint64_t at = (uintptr_t)p->memory + PAGE;
 
-	at = (uintptr_t)p->memory + PAGE;
 	memset(p->memory, 0x5a, 8);
 	assert_null(softhca_alloc_mw(p->pd, 3));
 	assert_int_equal(errno, EINVAL);
@@ -110,10 +109,9 @@ TEST(inc_rkey__changes_eight_bits)
 
 TEST_PAIR_BY(type_2__bound_and_invalidated, pair_open_quiet(p, SOFTHCA_QP_RC))
 {
-	struct softhca_mw *mw;
 	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_BIND_MW};
+	struct softhca_mw *mw = softhca_alloc_mw(p->pd, SOFTHCA_MW_TYPE_2);
 
-	mw = softhca_alloc_mw(p->pd, SOFTHCA_MW_TYPE_2);
 	wr.wr.bind_mw.mw = mw;
 	wr.wr.bind_mw.rkey = softhca_inc_rkey(mw->rkey);
 	wr.wr.bind_mw.bind_info =
@@ -189,13 +187,10 @@ TEST_PAIR_BY(fast__registered_by_a_work_request, pair_open_quiet(p, SOFTHCA_QP_R
 
 TEST_PAIR_BY(rereg__rights_range_and_domain, pair_open_quiet(p, SOFTHCA_QP_RC))
 {
-	struct softhca_pd *pd;
-	struct softhca_mr *mr;
-	uint64_t at;
+	struct softhca_pd *pd = softhca_alloc_pd(p->ctx);
+	uint64_t at = (uintptr_t)p->memory + PAGE;
+	struct softhca_mr *mr = softhca_reg_mr(p->pd, p->memory + PAGE, PAGE, 0);
 
-	pd = softhca_alloc_pd(p->ctx);
-	at = (uintptr_t)p->memory + PAGE;
-	mr = softhca_reg_mr(p->pd, p->memory + PAGE, PAGE, 0);
 	assert_non_null(mr);
 	peer_writes(p, mr->rkey, at, SOFTHCA_WC_REM_ACCESS_ERR);
 	assert_int_equal(softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0xf),

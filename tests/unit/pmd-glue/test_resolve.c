@@ -472,9 +472,8 @@ TEST_PAIR(nd__duplicate_address_detection_is_answered_to_all)
 
 TEST_PAIR(ping__malformed_is_ignored)
 {
-	struct rte_mbuf *m;
+	struct rte_mbuf *m = ping_v4(4);
 
-	m = ping_v4(4);
 	rte_pktmbuf_mtod(m, uint8_t *)[14 + 20 + 6] ^= 1; /* ICMP checksum */
 	expect_ignored(p, m, PORT_COUNTER_drop_icmp_malformed);
 	m = ping_v4(4);

@@ -14,10 +14,9 @@ static void flags(struct pair *p, uint64_t wr_id, unsigned int wr_flags)
 TEST_PAIR(rc__every_operation, IBV_QPT_RC)
 {
 	struct ibv_wc wc[4];
-	uint64_t *far;
 	uint32_t key;
+	uint64_t *far = (uint64_t *)(p->memory + FAR);
 
-	far = (uint64_t *)(p->memory + FAR);
 	for (int i = 0; i < 8; i++)
 		memset(p->memory + 8 * i, 'a' + i, 8);
 	far[2] = 0x7070707070707070;
@@ -252,11 +251,10 @@ TEST_PAIR(ud__needs_an_address, IBV_QPT_UD)
 
 TEST_PAIR(rc__windows, IBV_QPT_RC)
 {
-	struct ibv_mw *mw;
 	struct ibv_wc wc[2];
 	struct ibv_mw_bind_info info;
+	struct ibv_mw *mw = ibv_alloc_mw(p->pd, IBV_MW_TYPE_2);
 
-	mw = ibv_alloc_mw(p->pd, IBV_MW_TYPE_2);
 	assert_non_null(mw);
 	info = (struct ibv_mw_bind_info){.mr = p->mr,
 					 .addr = (uintptr_t)p->memory + FAR,

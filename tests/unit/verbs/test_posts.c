@@ -12,9 +12,8 @@ TEST_PAIR(rc__every_operation, IBV_QPT_RC)
 	struct ibv_sge from[6];
 	struct ibv_send_wr wr[6], *bad = NULL;
 	struct ibv_wc wc[4];
-	uint64_t *far;
+	uint64_t *far = (uint64_t *)(p->memory + FAR);
 
-	far = (uint64_t *)(p->memory + FAR);
 	memset(wr, 0, sizeof(wr));
 	for (int i = 0; i < 6; i++) {
 		memset(p->memory + 16 * i, 'a' + i, 16);
@@ -136,10 +135,9 @@ TEST_PAIR(rc__window_of_type_1, IBV_QPT_RC)
 {
 	struct ibv_mw_bind bind = {.wr_id = 1, .send_flags = IBV_SEND_SIGNALED};
 	struct ibv_wc wc;
-	struct ibv_mw *mw;
 	uint32_t old;
+	struct ibv_mw *mw = ibv_alloc_mw(p->pd, IBV_MW_TYPE_1);
 
-	mw = ibv_alloc_mw(p->pd, IBV_MW_TYPE_1);
 	assert_non_null(mw);
 	bind.bind_info = (struct ibv_mw_bind_info){p->mr, (uintptr_t)p->memory + FAR, 64,
 						   IBV_ACCESS_REMOTE_WRITE};
@@ -161,12 +159,11 @@ TEST_PAIR(rc__window_of_type_1, IBV_QPT_RC)
  * programs give the new tag alone in the bind's key. */
 TEST_PAIR(rc__windows_in_a_list, IBV_QPT_RC)
 {
-	struct ibv_mw *mw;
 	struct ibv_sge sge;
 	struct ibv_wc wc[2];
 	struct ibv_send_wr wr[2], *bad = NULL;
+	struct ibv_mw *mw = ibv_alloc_mw(p->pd, IBV_MW_TYPE_2);
 
-	mw = ibv_alloc_mw(p->pd, IBV_MW_TYPE_2);
 	assert_non_null(mw);
 	sge = sge_of(p, 0, 8);
 	memset(p->memory, 'w', 8);
@@ -293,10 +290,9 @@ TEST_PAIR(srq__many_at_once, IBV_QPT_RC)
 	struct ibv_srq_init_attr init = {.attr = {.max_wr = 8, .max_sge = 2}};
 	struct ibv_recv_wr wr[65], *bad = NULL;
 	struct ibv_sge sge[5];
-	struct ibv_srq *srq;
 	uint32_t room;
+	struct ibv_srq *srq = ibv_create_srq(p->pd, &init);
 
-	srq = ibv_create_srq(p->pd, &init);
 	assert_non_null(srq);
 	room = init.attr.max_wr;
 	assert_true(room < 64);
