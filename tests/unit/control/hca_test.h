@@ -18,6 +18,17 @@ static int start(void **state)
 	return 0;
 }
 
+/* Of a daemon that ends connections which say nothing for half a second. */
+static inline int start_impatient(void **state)
+{
+	int rc;
+
+	fixture_hello_ms = 500;
+	rc = start(state);
+	fixture_hello_ms = 0;
+	return rc;
+}
+
 static int stop(void **state)
 {
 	fixture_stop(&f);

@@ -54,46 +54,27 @@ TEST(capture__refused)
 	static const struct {
 		const char *why;
 		int answer, port_answer, seals;
-		struct control_capture in;
+		uint32_t version;
+		uint64_t bytes;
+		const char *device;
 	} rows[] = {
-		{"version",
-		 -EPROTO,
-		 0,
-		 RAW_SEALS,
-		 {.version = CONTROL_VERSION + 1, .bytes = BYTES}},
-		{"no such HCA",
-		 -ENODEV,
-		 0,
-		 RAW_SEALS,
-		 {.version = CONTROL_VERSION, .bytes = BYTES, .device = "none"}},
-		{"not sealed",
-		 -EINVAL,
-		 0,
-		 F_SEAL_GROW,
-		 {.version = CONTROL_VERSION, .bytes = BYTES}},
-		{"another size",
-		 -EINVAL,
-		 0,
-		 RAW_SEALS,
-		 {.version = CONTROL_VERSION, .bytes = 2 * BYTES}},
-		{"no bytes", -EINVAL, 0, RAW_SEALS, {.version = CONTROL_VERSION}},
-		{"too much",
-		 -EINVAL,
-		 0,
-		 RAW_SEALS,
-		 {.version = CONTROL_VERSION, .bytes = CAPTURE_BYTES_MAX + 4096}},
-		{"too often",
-		 -EBUSY,
-		 -EBUSY,
-		 RAW_SEALS,
-		 {.version = CONTROL_VERSION, .bytes = BYTES}},
+		{"version", -EPROTO, 0, RAW_SEALS, CONTROL_VERSION + 1, BYTES, ""},
+		{"no such HCA", -ENODEV, 0, RAW_SEALS, CONTROL_VERSION, BYTES, "none"},
+		{"not sealed", -EINVAL, 0, F_SEAL_GROW, CONTROL_VERSION, BYTES, ""},
+		{"another size", -EINVAL, 0, RAW_SEALS, CONTROL_VERSION, 2 * BYTES, ""},
+		{"no bytes", -EINVAL, 0, RAW_SEALS, CONTROL_VERSION, 0, ""},
+		{"too much", -EINVAL, 0, RAW_SEALS, CONTROL_VERSION, CAPTURE_BYTES_MAX + 4096, ""},
+		{"too often", -EBUSY, -EBUSY, RAW_SEALS, CONTROL_VERSION, BYTES, ""},
 	};
 	int fd = raw_connect(f.path), memory;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < RTE_DIM(rows); i++) {
+		struct control_capture in = {.version = rows[i].version, .bytes = rows[i].bytes};
+
+		strcpy(in.device, rows[i].device);
 		memory = raw_memfd(BYTES, rows[i].seals);
 		f.capture_result = rows[i].port_answer;
-		if (raw_capture(fd, memory, &rows[i].in) != rows[i].answer)
+		if (raw_capture(fd, memory, &in) != rows[i].answer)
 			fail_msg("%s", rows[i].why);
 		close(memory);
 	}
@@ -106,41 +87,21 @@ TEST(capture__refused)
 	assert_true(fixture_wait_clients(&f, 0));
 }
 
-/* This thread's alone: the daemon stays who it is. */
-static void become(uid_t user)
-{
-	assert_int_equal(syscall(SYS_setresuid, -1, user, -1), 0);
-}
-
 TEST(capture__is_not_for_other_users)
 {
 	int memory = raw_memfd(BYTES, RAW_SEALS), fd;
 
-	if (geteuid() != 0)
-		skip();
-	become(65534);
+	raw_be(65534);
 	fd = raw_connect(f.path);
-	become(0);
+	raw_be(0);
 	assert_int_equal(raw_capture(fd, memory, &right), -EPERM);
 	assert_false(is_captured());
 	close(fd);
 	close(memory);
 }
 
-static int start_impatient(void **state)
-{
-	fixture_hello_ms = 500;
-	return start(state);
-}
-
-static int stop_impatient(void **state)
-{
-	fixture_hello_ms = 0;
-	return stop(state);
-}
-
 /* Who captures need not open a device as well. */
-TEST_STATE(capture__may_be_silent, start_impatient, stop_impatient, NULL)
+TEST_STATE(capture__may_be_silent, start_impatient, stop, NULL)
 {
 	int silent = raw_connect(f.path), memory = raw_memfd(BYTES, RAW_SEALS);
 	int fd = raw_connect(f.path);
