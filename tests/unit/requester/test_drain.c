@@ -42,17 +42,16 @@ TEST(sqd__idle_queue_is_drained_at_once)
 	assert_drained(0, 2);
 }
 
-static void unreliable_drains(enum qp_service service)
+TEST(sqd__uc)
 {
-	fx_service(0, service);
+	fx_service(0, SERVICE_UC);
 	fx_fill(CHANNEL_RTC_RPG, 1);
-	send_request(0, USER_SEND, service == SERVICE_UC ? 2 * FX_MTU : 8, 0);
+	send_request(0, USER_SEND, 2 * FX_MTU, 0);
 	send_request(0, USER_SEND, 8, 64);
 	rtc_poll(fx->e);
 	fx_fill(CHANNEL_RTC_RPG, 0);
 	enter_sqd(0, true);
-	if (service == SERVICE_UC)
-		assert_not_drained(0);
+	assert_not_drained(0);
 	fx_unfill(CHANNEL_RTC_RPG);
 	rtc_poll(fx->e);
 	assert_drained(0, 1);
@@ -76,11 +75,6 @@ TEST(sqd__not_drained_within_a_message)
 	rtc_poll(fx->e);
 	assert_drained(0, 1);
 	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 3);
-}
-
-TEST(sqd__uc)
-{
-	unreliable_drains(SERVICE_UC);
 }
 
 /* SQD2SQD has changed the counters: they count from now on. */

@@ -189,19 +189,21 @@ static void each_order(const struct sent *what, unsigned n)
 	assert_true(orders > 1000);
 }
 
-TEST(end_visit__flushed_meanwhile_a_packet)
-{
-	static const struct sent what[] = {{.opcode = USER_SEND, .length = 16}};
+/* A case: what is on its way while the queue pair fails. */
+#define FLUSHED_MEANWHILE(name, ...)                                                               \
+	TEST(end_visit__flushed_meanwhile_##name)                                                  \
+	{                                                                                          \
+		static const struct sent what[] = {__VA_ARGS__};                                   \
+                                                                                                   \
+		each_order(what, RTE_DIM(what));                                                   \
+	}
 
-	each_order(what, RTE_DIM(what));
-}
-
-TEST(end_visit__flushed_meanwhile_the_end_of_a_message)
-{
-	static const struct sent what[] = {{.opcode = USER_RDMA_WRITE, .length = 2 * FX_MTU}};
-
-	each_order(what, RTE_DIM(what));
-}
+FLUSHED_MEANWHILE(a_packet, {.opcode = USER_SEND, .length = 16})
+FLUSHED_MEANWHILE(the_end_of_a_message, {.opcode = USER_RDMA_WRITE, .length = 2 * FX_MTU})
+FLUSHED_MEANWHILE(a_read, {.opcode = USER_RDMA_READ, .length = 16})
+FLUSHED_MEANWHILE(a_local_operation, {.opcode = USER_LOCAL_INV, .flags = REQUEST_LOCAL})
+FLUSHED_MEANWHILE(a_bad_request_behind_a_packet, {.opcode = USER_SEND, .length = 16},
+		  {.opcode = USER_SEND, .length = 16, .outcome = OUTCOME_LOCAL_QP_OP})
 
 TEST(end_visit__flushed_meanwhile_references_to_payload)
 {
@@ -213,20 +215,6 @@ TEST(end_visit__flushed_meanwhile_references_to_payload)
 	assert_true(references > 1000);
 }
 
-TEST(end_visit__flushed_meanwhile_a_read)
-{
-	static const struct sent what[] = {{.opcode = USER_RDMA_READ, .length = 16}};
-
-	each_order(what, RTE_DIM(what));
-}
-
-TEST(end_visit__flushed_meanwhile_a_local_operation)
-{
-	static const struct sent what[] = {{.opcode = USER_LOCAL_INV, .flags = REQUEST_LOCAL}};
-
-	each_order(what, RTE_DIM(what));
-}
-
 TEST(end_visit__flushed_meanwhile_a_local_operation_behind_a_packet)
 {
 	static const struct sent what[] = {{.opcode = USER_SEND, .length = 16},
@@ -234,15 +222,5 @@ TEST(end_visit__flushed_meanwhile_a_local_operation_behind_a_packet)
 	const struct mpt_entry window = {.key = WINDOW, .pd = FX_PD, .flags = MPT_WINDOW_1};
 
 	assert_int_equal(v2p_write_mpt(&fx->h->v2p, &window), 0);
-
-	each_order(what, RTE_DIM(what));
-}
-
-TEST(end_visit__flushed_meanwhile_a_bad_request_behind_a_packet)
-{
-	static const struct sent what[] = {
-		{.opcode = USER_SEND, .length = 16},
-		{.opcode = USER_SEND, .length = 16, .outcome = OUTCOME_LOCAL_QP_OP}};
-
 	each_order(what, RTE_DIM(what));
 }

@@ -13,15 +13,6 @@ static void send_one(void)
 	send_request(0, USER_SEND, 16, 0);
 }
 
-static void read_response(uint8_t opcode, uint32_t psn, uint32_t bytes)
-{
-	respond_with(0,
-		     (struct wire_headers){.opcode = opcode,
-					   .psn = psn,
-					   .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
-		     bytes, 1);
-}
-
 static void buffer_enter(void)
 {
 	fx->e->mq->sw_free.size = 16; /* 8 held and 8 left: the tenth packet has to wait */
@@ -391,16 +382,10 @@ TEST(park_qp__window_opens_meanwhile)
 	assert_noticed(COUNTER_park_window);
 }
 
-static void read_comes(void)
-{
-	read_leave();
-	rrc_poll(fx->e);
-}
-
 TEST(park_qp__read_completes_meanwhile)
 {
 	reads_enter();
-	change_meanwhile(read_comes);
+	change_meanwhile(read_leave);
 	assert_noticed(COUNTER_park_reads);
 }
 

@@ -12,12 +12,7 @@ static void read_request(uint32_t packets)
 
 static void response(uint8_t opcode, uint32_t psn)
 {
-	respond_with(0,
-		     (struct wire_headers){.opcode = opcode,
-					   .psn = psn,
-					   .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
-		     opcode == WIRE_RC_ATOMIC_ACK ? 0 : FX_MTU, 1);
-	rrc_poll(fx->e);
+	read_response(opcode, psn, opcode == WIRE_RC_ATOMIC_ACK ? 0 : FX_MTU);
 }
 
 /* Nothing that precedes is released by what is dropped, and no credits are taken. */
@@ -79,7 +74,6 @@ TEST(c9_135__syndromes_of_responses)
 	fx_assert_cqe(USER_ATOMIC_FA, 64);
 }
 
-/* An acknowledgement of any kind has no payload. */
 /* Others have changed the tables, and one of them holds the entry just now: the response waits, it is
  * not lost. */
 TEST(read_response__refers_to_what_another_lcore_holds)
@@ -112,6 +106,7 @@ TEST(read_response__refers_to_what_another_lcore_holds)
 	fx_assert_pattern(fx->memory, FX_MTU, 5);
 }
 
+/* An acknowledgement of any kind has no payload. */
 TEST(c9_133__acknowledgements_with_payload)
 {
 	struct wire_headers h = {.opcode = WIRE_RC_ACK, .syndrome = aeth_ack(3), .psn = P(0)};

@@ -80,35 +80,18 @@ static void frames_of_all_sizes(const struct fx_options *o, enum icrc_mode icrc)
 static struct fx_options ipv4, ipv6 = {.ipv6 = true}, vlan = {.vlan = true},
 			       ipv6_vlan = {.ipv6 = true, .vlan = true};
 
-TEST_OPTIONS(rpg_poll__ipv4, &ipv4)
-{
-	frames_of_all_sizes(&ipv4, ICRC_ALWAYS);
-}
+#define FRAMES(name, options, icrc)                                                                \
+	TEST_OPTIONS(rpg_poll__##name, &(options))                                                 \
+	{                                                                                          \
+		frames_of_all_sizes(&(options), icrc);                                             \
+	}
 
-TEST_OPTIONS(rpg_poll__ipv6, &ipv6)
-{
-	frames_of_all_sizes(&ipv6, ICRC_ALWAYS);
-}
-
-TEST_OPTIONS(rpg_poll__vlan, &vlan)
-{
-	frames_of_all_sizes(&vlan, ICRC_ALWAYS);
-}
-
-TEST_OPTIONS(rpg_poll__ipv6_vlan, &ipv6_vlan)
-{
-	frames_of_all_sizes(&ipv6_vlan, ICRC_ALWAYS);
-}
-
-TEST_OPTIONS(rpg_poll__ipv4_without_icrc, &ipv4)
-{
-	frames_of_all_sizes(&ipv4, ICRC_NEVER);
-}
-
-TEST_OPTIONS(rpg_poll__ipv6_vlan_without_icrc, &ipv6_vlan)
-{
-	frames_of_all_sizes(&ipv6_vlan, ICRC_NEVER);
-}
+FRAMES(ipv4, ipv4, ICRC_ALWAYS)
+FRAMES(ipv6, ipv6, ICRC_ALWAYS)
+FRAMES(vlan, vlan, ICRC_ALWAYS)
+FRAMES(ipv6_vlan, ipv6_vlan, ICRC_ALWAYS)
+FRAMES(ipv4_without_icrc, ipv4, ICRC_NEVER)
+FRAMES(ipv6_vlan_without_icrc, ipv6_vlan, ICRC_NEVER)
 
 /* Short and long, to the port itself and to others. */
 TEST(rpg_poll__icrc_to_others)
@@ -330,26 +313,17 @@ TEST(rpg_poll__retransmissions_in_order)
 	}
 }
 
-TEST(rpg_poll__queue_pair_gone)
+/* One of another number is gone; one of another epoch was reset, and has the same number. */
+TEST(rpg_poll__queue_pair_gone_or_reset)
 {
-	struct rte_mbuf *m = rte_pktmbuf_alloc(fx->packets);
+	for (unsigned reset = 0; reset < 2; reset++) {
+		struct rte_mbuf *m = rte_pktmbuf_alloc(fx->packets);
 
-	memset(packet_of(m), 0, sizeof(struct packet));
-	packet_of(m)->qpn = fx->qp[0]->qpn + 64;
-	fx_put(CHANNEL_RTC_RPG, m);
-	assert_int_equal(rpg_poll(fx->e), 1);
-	assert_int_equal(fx_ring_count(CHANNEL_RPG_TXA), 0);
-}
-
-/* It was reset, and has the same number in its next life. */
-TEST(rpg_poll__queue_pair_reset_meanwhile)
-{
-	struct rte_mbuf *m = rte_pktmbuf_alloc(fx->packets);
-
-	memset(packet_of(m), 0, sizeof(struct packet));
-	packet_of(m)->qpn = fx->qp[0]->qpn;
-	packet_of(m)->epoch = fx->qp[0]->epoch++;
-	fx_put(CHANNEL_RTC_RPG, m);
-	assert_int_equal(rpg_poll(fx->e), 1);
-	assert_int_equal(fx_ring_count(CHANNEL_RPG_TXA), 0);
+		memset(packet_of(m), 0, sizeof(struct packet));
+		packet_of(m)->qpn = fx->qp[0]->qpn + (reset ? 0 : 64);
+		packet_of(m)->epoch = fx->qp[0]->epoch - reset;
+		fx_put(CHANNEL_RTC_RPG, m);
+		assert_int_equal(rpg_poll(fx->e), 1);
+		assert_int_equal(fx_ring_count(CHANNEL_RPG_TXA), 0);
+	}
 }

@@ -142,14 +142,6 @@ TEST(rrc_poll__retransmission_ring_full)
 
 /* ---- READs and atomics ---- */
 
-static void read_request(uint32_t bytes, uint32_t wqe_offset)
-{
-	send_request(0, USER_RDMA_READ, bytes, wqe_offset);
-	sent();
-}
-
-/* ---- retry counters that run out ---- */
-
 TEST(rrc_poll__atomic_without_room)
 {
 	struct rte_mbuf *m = fx_request(0, USER_ATOMIC_FA, 8, 64);
@@ -165,7 +157,8 @@ TEST(rrc_poll__atomic_without_room)
 
 TEST(rrc_poll__no_packet_buffer_for_a_read)
 {
-	read_request(8, 64);
+	send_request(0, USER_RDMA_READ, 8, 64);
+	sent();
 	fx_exhaust(fx->packets, 0);
 	expire(0, TIMER_LOSS);
 	assert_no_retransmission();

@@ -5,46 +5,15 @@
 
 #define US 1000ull
 
-static void probe(unsigned qp)
-{
-	struct rte_mbuf *m = rte_mbuf_raw_alloc(fx->descriptors);
-
-	*timer_event_of(m) = (struct timer_event){.qpn = fx->qp[qp]->qpn,
-						  .timer = TIMER_LOSS,
-						  .expiry = TIMER_PROBE,
-						  .epoch = fx->qp[qp]->epoch};
-	fx_put(CHANNEL_TC_RRC, m);
-}
-
-static void acknowledge(uint32_t psn)
-{
-	respond_with(0,
-		     (struct wire_headers){.opcode = WIRE_RC_ACK,
-					   .psn = psn,
-					   .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
-		     0, 0);
-}
-
-static void nak(uint32_t psn)
-{
-	respond_with(0,
-		     (struct wire_headers){.opcode = WIRE_RC_ACK,
-					   .psn = psn,
-					   .syndrome = aeth_nak(AETH_NAK_SEQUENCE)},
-		     0, 0);
-}
-
 /* A round trip of that time; nothing is outstanding afterwards. */
 static void round_trip(unsigned *psn, uint64_t ns)
 {
 	sends(3);
 	fx->e->now_ns += 10 * US;
-	acknowledge(P(*psn)); /* now it begins */
-	rrc_poll(fx->e);
+	respond_ack(0, P(*psn)); /* now it begins */
 	sends(1);
 	fx->e->now_ns += ns;
-	acknowledge(P(*psn + 3));
-	rrc_poll(fx->e);
+	respond_ack(0, P(*psn + 3));
 	*psn += 4;
 }
 
@@ -55,11 +24,9 @@ TEST(round_trip__is_not_the_distance_of_two_acknowledgements)
 
 	sends(3);
 	fx->e->now_ns += 1000 * US;
-	acknowledge(P(0));
-	rrc_poll(fx->e);
+	respond_ack(0, P(0));
 	fx->e->now_ns += 2 * US;
-	acknowledge(P(2));
-	rrc_poll(fx->e);
+	respond_ack(0, P(2));
 	assert_true(q->rrc.srtt_ns == 0 || q->rrc.srtt_ns >= 1000 * US);
 }
 
@@ -69,21 +36,17 @@ TEST(round_trip__in_a_stream)
 	struct qp *q = fx->qp[0];
 
 	sends(4);
-	acknowledge(P(0)); /* one begins */
-	rrc_poll(fx->e);
+	respond_ack(0, P(0)); /* one begins */
 	sends(4);
 	fx->e->now_ns += 50 * US;
-	acknowledge(P(3)); /* and is not over: that was sent before */
-	rrc_poll(fx->e);
+	respond_ack(0, P(3)); /* and is not over: that was sent before */
 	assert_int_equal(q->rrc.srtt_ns, 0);
 	fx->e->now_ns += 50 * US;
-	acknowledge(P(4));
-	rrc_poll(fx->e);
+	respond_ack(0, P(4));
 	assert_int_equal(q->rrc.srtt_ns, 100 * US);
 	sends(4);
 	fx->e->now_ns += 900 * US;
-	acknowledge(P(8));
-	rrc_poll(fx->e);
+	respond_ack(0, P(8));
 	assert_int_equal(q->rrc.srtt_ns, (900 + 7 * 100) * US / 8);
 }
 
@@ -96,14 +59,11 @@ TEST(round_trip__not_of_what_came_twice)
 
 	sends(4);
 	nak(P(1));
-	rrc_poll(fx->e);
 	fx_unfill(CHANNEL_RRC_RPG);
-	acknowledge(P(1));
-	rrc_poll(fx->e);
+	respond_ack(0, P(1));
 	sends(1);
 	fx->e->now_ns += 10 * US;
-	acknowledge(P(4));
-	rrc_poll(fx->e);
+	respond_ack(0, P(4));
 	assert_int_equal(q->rrc.srtt_ns, 0);
 	round_trip(&psn, 100 * US);
 	assert_int_equal(q->rrc.srtt_ns, 100 * US);
@@ -116,14 +76,12 @@ TEST(round_trip__without_waits)
 	unsigned psn = 0;
 
 	sends(2);
-	acknowledge(P(0));
-	rrc_poll(fx->e);
+	respond_ack(0, P(0));
 	sends(1);
 	respond(0, P(1), aeth_rnr(0), 0);
 	fx->e->now_ns += 655360 * US;
 	expire(0, TIMER_RNR);
-	acknowledge(P(2));
-	rrc_poll(fx->e);
+	respond_ack(0, P(2));
 	assert_int_equal(q->rrc.srtt_ns, 0);
 	for (psn = 3; psn < 100;)
 		round_trip(&psn, 5000000 * US);
@@ -140,9 +98,7 @@ TEST(probe__sends_again_and_counts_nothing_down)
 	assert_int_equal(q->rrc.srtt_ns, 100 * US);
 	left = q->rrc.retry_left;
 	sends(2);
-	fx->e->now_ns += 1000 * US;
-	probe(0);
-	rrc_poll(fx->e);
+	probe_after(1000 * US);
 	assert_retransmission(WIRE_RC_SEND_ONLY, P(psn));
 	assert_retransmission(WIRE_RC_SEND_ONLY, P(psn + 1));
 	assert_no_retransmission();
@@ -170,13 +126,10 @@ TEST(probe__of_one_packet_and_then_of_all)
 	fx->qp[0]->rrc.peer_keeps = 4;
 	sends(3);
 	for (unsigned i = 0; i < 3; i++) {
-		fx->e->now_ns += 100000 * US;
-		probe(0);
-		rrc_poll(fx->e);
+		probe_after(100000 * US);
 		assert_again(psn, i ? 3 : 1);
 	}
-	acknowledge(P(psn));
-	rrc_poll(fx->e);
+	respond_ack(0, P(psn));
 	assert_no_retransmission();
 }
 
@@ -188,14 +141,10 @@ TEST(probe__overtaken_by_an_acknowledgement)
 	round_trip(&psn, 100 * US);
 	fx->qp[0]->rrc.peer_keeps = 4;
 	sends(3);
-	fx->e->now_ns += 100000 * US;
-	probe(0);
-	rrc_poll(fx->e);
-	acknowledge(P(psn));
-	rrc_poll(fx->e);
+	probe_after(100000 * US);
+	respond_ack(0, P(psn));
 	assert_again(psn, 1);
-	acknowledge(P(psn + 1)); /* now it shows that the next one is missing */
-	rrc_poll(fx->e);
+	respond_ack(0, P(psn + 1)); /* now it shows that the next one is missing */
 	assert_again(psn + 2, 1);
 }
 
@@ -215,22 +164,18 @@ TEST(walk__proof_that_the_peer_keeps)
 		else
 			expire(0, TIMER_LOSS);
 		rrc_poll(fx->e);
-		acknowledge(P(psn + 6));
-		rrc_poll(fx->e);
+		respond_ack(0, P(psn + 6));
 		assert_int_equal(fx->qp[0]->rrc.peer_keeps != 0, i == 2);
 		fx_unfill(CHANNEL_RRC_RPG);
-		acknowledge(P(psn + 7));
-		rrc_poll(fx->e);
+		respond_ack(0, P(psn + 7));
 		fx_unfill(CHANNEL_RRC_RPG);
 		rrc_poll(fx->e);
 	}
 	fx->qp[0]->rrc.peer_keeps = 2; /* and once more, when one packet was sent again */
 	sends(3);
 	nak(P(24));
-	rrc_poll(fx->e);
 	assert_again(24, 1);
-	acknowledge(P(26));
-	rrc_poll(fx->e);
+	respond_ack(0, P(26));
 	assert_int_equal(fx->qp[0]->rrc.peer_keeps, 4);
 }
 
@@ -252,14 +197,11 @@ TEST(probe__each_waits_twice_as_long)
 	sends(1);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_true(qp_probe_ns(fx->e, q) == first << i);
-		fx->e->now_ns += 100000 * US;
-		probe(0);
-		rrc_poll(fx->e);
+		probe_after(100000 * US);
 		assert_retransmission(WIRE_RC_SEND_ONLY, P(psn));
 		rrc_poll(fx->e);
 	}
-	acknowledge(P(psn));
-	rrc_poll(fx->e);
+	respond_ack(0, P(psn));
 	assert_int_equal(q->rrc.probes, 0);
 	q->timeout = 1;
 	assert_true(qp_probe_ns(fx->e, q) == qp_timeout_ns(q));
@@ -277,22 +219,18 @@ TEST(probe__a_nak_that_it_draws_does_not_count)
 	left = q->rrc.retry_left;
 	sends(2);
 	for (unsigned i = 0; i < 20; i++) {
-		fx->e->now_ns += 1000000 * US;
-		probe(0);
-		rrc_poll(fx->e);
+		probe_after(1000000 * US);
 		fx_unfill(CHANNEL_RRC_RPG);
 		rrc_poll(fx->e);
 		nak(P(psn));
-		rrc_poll(fx->e);
 		assert_int_equal(fx_ring_count(CHANNEL_RRC_RPG), 2);
 		fx_unfill(CHANNEL_RRC_RPG);
 		rrc_poll(fx->e);
 	}
 	assert_int_equal(q->rrc.retry_left, left);
 	assert_int_equal(qp_state(q), QP_RTS);
-	acknowledge(P(psn)); /* progress: from here on they count */
+	respond_ack(0, P(psn)); /* progress: from here on they count */
 	nak(P(psn + 1));
-	rrc_poll(fx->e);
 	assert_int_equal(q->rrc.retry_left, left - 1);
 }
 
@@ -303,10 +241,12 @@ TEST(probe__disproved_by_what_came)
 
 	round_trip(&psn, 100 * US);
 	sends(2);
-	fx->e->now_ns += 100000 * US;
-	acknowledge(P(psn));
-	probe(0);
-	rrc_poll(fx->e);
+	respond_with(0,
+		     (struct wire_headers){.opcode = WIRE_RC_ACK,
+					   .psn = P(psn),
+					   .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
+		     0, 0);
+	probe_after(100000 * US);
 	assert_no_retransmission();
 	fx_assert_counter(loss_probes, 0);
 }
@@ -318,9 +258,7 @@ TEST(probe__not_while_the_receiver_is_not_ready)
 	round_trip(&psn, 100 * US);
 	sends(1);
 	fx->qp[0]->rrc.rnr_waiting = 1;
-	fx->e->now_ns += 100000 * US;
-	probe(0);
-	rrc_poll(fx->e);
+	probe_after(100000 * US);
 	assert_no_retransmission();
 	fx_assert_counter(loss_probes, 0);
 	fx->qp[0]->rrc.rnr_waiting = 0;
@@ -338,16 +276,12 @@ TEST(probe__not_too_soon)
 	fx_fill(CHANNEL_RRC_RPG, 0);
 	soon = qp_probe_ns(fx->e, q);
 	fx->e->now_ns = qp_quiet_since(q) + soon - 1;
-	probe(0);
-	rrc_poll(fx->e);
+	probe_after(0);
 	fx_assert_counter(loss_probes, 0);
 	fx->e->now_ns++;
-	probe(0);
-	rrc_poll(fx->e);
+	probe_after(0);
 	fx_assert_counter(loss_probes, 1);
-	fx->e->now_ns += 100 * soon;
-	probe(0);
-	rrc_poll(fx->e);
+	probe_after(100 * soon);
 	fx_assert_counter(loss_probes, 1); /* there was no room for the first one yet */
 }
 
@@ -364,8 +298,7 @@ TEST(probe__for_ever)
 	ns = qp_probe_ns(fx->e, q);
 	for (unsigned i = 1; i < 300; i++) {
 		fx->e->now_ns = RTE_MAX(fx->e->now_ns, qp_quiet_since(q)) + qp_probe_ns(fx->e, q);
-		probe(0);
-		rrc_poll(fx->e);
+		probe_after(0);
 		assert_retransmission(WIRE_RC_SEND_ONLY, P(psn));
 		rrc_poll(fx->e);
 		assert_true(qp_probe_ns(fx->e, q) == ns << RTE_MIN(i, 16u));
@@ -426,8 +359,7 @@ TEST(window__parks_and_continues)
 	sends(3);
 	fx_assert_counter(request_packets, 2);
 	assert_int_equal(q->rtc.parked, PARK_WINDOW);
-	acknowledge(P(0));
-	rrc_poll(fx->e);
+	respond_ack(0, P(0));
 	sent();
 	fx_assert_counter(request_packets, 3);
 }

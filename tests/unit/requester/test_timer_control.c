@@ -526,20 +526,27 @@ TEST(let_time_pass__not_before_the_answers_were_taken)
 	assert_true(take_expiry(&ev));
 }
 
+/* From now on queue pair 0 waits for an answer, and knows its round trip: until its probe, ns. */
+static uint64_t wait_with_a_round_trip(void)
+{
+	struct qp *q = fx->qp[0];
+
+	q->timeout = 14; /* 67 ms */
+	q->rrc.srtt_ns = 100 * US;
+	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
+	q->rtc.busy_since_ns = fx->e->now_ns;
+	command(0, TIMER_LOSS, tick_ns());
+	return qp_probe_ns(fx->e, q);
+}
+
 /* The round trip is known: probes before the timer, each when twice the time has passed that the
  * probe has (the count that doubles that is RequesterRecvControl's). */
 TEST(loss_due__probes)
 {
 	struct qp *q = fx->qp[0];
-	uint64_t start = fx->e->now_ns, probe, last;
+	uint64_t start = fx->e->now_ns, probe = wait_with_a_round_trip(), last;
 	struct timer_event ev;
 
-	q->timeout = 14; /* 67 ms */
-	q->rrc.srtt_ns = 100 * US;
-	probe = qp_probe_ns(fx->e, q);
-	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
-	q->rtc.busy_since_ns = start;
-	command(0, TIMER_LOSS, tick_ns());
 	last = run(10 * MS, &ev);
 	assert_int_equal(ev.expiry, TIMER_PROBE);
 	assert_between(last, start + probe, start + probe + tick_ns() * 9 / 8);
@@ -559,17 +566,9 @@ TEST(loss_due__probes)
 /* It is exactly time for a probe. */
 TEST(loss_due__probe_on_time)
 {
-	struct qp *q = fx->qp[0];
-	uint64_t probe;
 	struct timer_event ev;
 
-	q->timeout = 14;
-	q->rrc.srtt_ns = 100 * US;
-	probe = qp_probe_ns(fx->e, q);
-	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
-	q->rtc.busy_since_ns = fx->e->now_ns;
-	command(0, TIMER_LOSS, tick_ns());
-	sleep_for(probe);
+	sleep_for(wait_with_a_round_trip());
 	assert_true(take_expiry(&ev));
 	assert_int_equal(ev.expiry, TIMER_PROBE);
 }
@@ -582,13 +581,8 @@ TEST(loss_due__no_probe_for_time_that_was_missed)
 	uint64_t probe, again;
 	struct timer_event ev;
 
-	q->timeout = 14;
-	q->rrc.srtt_ns = 100 * US;
-	probe = qp_probe_ns(fx->e, q);
 	tc_poll(fx->e);
-	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
-	q->rtc.busy_since_ns = fx->e->now_ns;
-	command(0, TIMER_LOSS, tick_ns());
+	probe = wait_with_a_round_trip();
 	for (unsigned i = 1; i <= 3; i++) {
 		fx->e->now_ns += 10 * MS;
 		tc_poll(fx->e);
@@ -618,14 +612,9 @@ TEST(loss_due__no_probe_for_time_that_was_missed)
 /* No room for a probe: it comes with the next tick, not after another wait. */
 TEST(loss_due__probe_without_room)
 {
-	struct qp *q = fx->qp[0];
 	struct timer_event ev;
 
-	q->timeout = 14;
-	q->rrc.srtt_ns = 100 * US;
-	q->rtc.next_psn = psn_add(q->rtc.next_psn, 1);
-	q->rtc.busy_since_ns = fx->e->now_ns;
-	command(0, TIMER_LOSS, tick_ns());
+	wait_with_a_round_trip();
 	fx_fill(CHANNEL_TC_RRC, 0);
 	sleep_for(2 * MS);
 	fx_unfill(CHANNEL_TC_RRC);
@@ -639,11 +628,8 @@ TEST(loss_due__no_probe_in_an_rnr_wait)
 	struct qp *q = fx->qp[0];
 	struct timer_event ev;
 
-	q->timeout = 14;
-	q->rrc.srtt_ns = 100 * US;
-	arm_loss(0);
 	q->rrc.rnr_waiting = 1;
-	command(0, TIMER_LOSS, tick_ns());
+	wait_with_a_round_trip();
 	assert_int_equal(run(20 * MS, &ev), 0);
 	q->rrc.rnr_waiting = 0;
 	assert_true(run(3 * MS, &ev) != 0);

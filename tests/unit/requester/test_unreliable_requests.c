@@ -3,18 +3,6 @@
  * queue is taken up again; the address unit of datagrams. */
 #include "requester_fixture.h"
 
-/* A UC request, good or bad, rung for before (0) or after SQERR2RTS. */
-static void unreliable(uint32_t wqe_offset, enum wire_outcome outcome, uint8_t sq_epoch)
-{
-	struct rte_mbuf *m;
-
-	fx_service(0, SERVICE_UC);
-	m = fx_request(0, USER_SEND, 8, wqe_offset);
-	request_of(m)->outcome = outcome;
-	request_of(m)->sq_epoch = sq_epoch;
-	fx_put(CHANNEL_DP_RTC, m);
-}
-
 /* The CEU's part of SQERR2RTS. */
 static void sqerr2rts(void)
 {
@@ -26,9 +14,13 @@ static void sqerr2rts(void)
 TEST(rtc_poll__sqe_before_its_completion)
 {
 	struct cqe backlog[1 << FX_CQ_LOG];
+	struct rte_mbuf *m;
 
 	assert_int_equal(cq_hold(&fx->h->completion, FX_CQN, backlog, 1 << FX_CQ_LOG), 0);
-	unreliable(0, OUTCOME_LOCAL_PROT, 0);
+	fx_service(0, SERVICE_UC);
+	m = fx_request(0, USER_SEND, 8, 0);
+	request_of(m)->outcome = OUTCOME_LOCAL_PROT;
+	fx_put(CHANNEL_DP_RTC, m);
 	rtc_poll(fx->e);
 	fx_assert_no_cqe();
 	assert_int_equal(qp_state(fx->qp[0]), QP_SQE);
@@ -37,7 +29,7 @@ TEST(rtc_poll__sqe_before_its_completion)
 	fx_assert_error(SYNDROME_LOCAL_PROT, 0);
 }
 
-static void datagram_to(uint8_t mac, uint8_t gid_index, bool ipv6, uint32_t qkey)
+static void datagram_to(uint8_t mac, uint8_t gid_index, bool ipv6)
 {
 	struct rte_mbuf *m;
 	struct wqe_ud *u;
@@ -46,18 +38,10 @@ static void datagram_to(uint8_t mac, uint8_t gid_index, bool ipv6, uint32_t qkey
 	m = fx_request(0, USER_SEND, 8, 64);
 	request_of(m)->ud_offset = 32;
 	u = (struct wqe_ud *)(request_wqe(m) + 32);
-	*u = (struct wqe_ud){.gid_index = gid_index,
-			     .is_ipv6 = ipv6,
-			     .dmac = {[5] = mac},
-			     .qkey = qkey,
-			     .qpn = 0xff123456};
+	*u = (struct wqe_ud){
+		.gid_index = gid_index, .is_ipv6 = ipv6, .dmac = {[5] = mac}, .qpn = 0xff123456};
 	fx_put(CHANNEL_DP_RTC, m);
 	rtc_poll(fx->e);
-}
-
-static void datagram(uint8_t gid_index, bool ipv6, uint32_t qkey)
-{
-	datagram_to(1, gid_index, ipv6, qkey);
 }
 
 TEST(rtc_poll__datagram_from_no_address_of_ours)
@@ -68,7 +52,7 @@ TEST(rtc_poll__datagram_from_no_address_of_ours)
 	} rows[] = {{0, true}, {1, false}, {2, false}, {255, true}};
 
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
-		datagram(rows[i].gid, rows[i].ipv6, 0);
+		datagram_to(1, rows[i].gid, rows[i].ipv6);
 		fx_assert_error(SYNDROME_LOCAL_QP_OP, 64);
 		assert_int_equal(qp_state(fx->qp[0]), QP_SQE);
 		sqerr2rts();
@@ -81,7 +65,7 @@ TEST(rtc_poll__datagram_from_no_address_of_ours)
 /* Its client has not had the destination resolved. */
 TEST(rtc_poll__datagram_to_no_address)
 {
-	datagram_to(0, 0, false, 0);
+	datagram_to(0, 0, false);
 	fx_assert_error(SYNDROME_LOCAL_QP_OP, 64);
 	fx_assert_counter(bad_wqe_address, 1);
 	fx_assert_counter(request_packets, 0);

@@ -11,11 +11,6 @@ static void turns(unsigned n)
 		sends(EACH);
 }
 
-static void nak(uint32_t psn)
-{
-	respond(0, psn, aeth_nak(AETH_NAK_SEQUENCE), 0);
-}
-
 /* Exactly the packets from P(first) to P(end - 1) go out again by now. */
 static void assert_again(unsigned first, unsigned end)
 {
@@ -69,19 +64,11 @@ TEST(window__acknowledged_beyond_the_walk)
 /* The packet it waits for is lost: a probe or the Loss timer starts over. */
 TEST(window__a_lost_tail)
 {
-	struct qp *q = fx->qp[0];
-	struct rte_mbuf *m;
-
 	turns(6);
 	nak(P(0));
 	assert_again(0, 48);
-	q->rrc.srtt_ns = 1000;
-	fx->e->now_ns += 1000000000;
-	m = rte_mbuf_raw_alloc(fx->descriptors);
-	*timer_event_of(m) = (struct timer_event){
-		.qpn = q->qpn, .timer = TIMER_LOSS, .expiry = TIMER_PROBE, .epoch = q->epoch};
-	fx_put(CHANNEL_TC_RRC, m);
-	rrc_poll(fx->e);
+	fx->qp[0]->rrc.srtt_ns = 1000;
+	probe_after(1000000000);
 	fx_assert_counter(loss_probes, 1);
 	assert_again(0, 32); /* the window is halved each time, but not below 32 */
 	expire(0, TIMER_LOSS);
@@ -175,16 +162,6 @@ TEST(walk__takes_turns)
 
 /* ---- READs ---- */
 
-static void read_response(uint8_t opcode, uint32_t psn)
-{
-	respond_with(0,
-		     (struct wire_headers){.opcode = opcode,
-					   .psn = psn,
-					   .syndrome = aeth_ack(AETH_CREDIT_INVALID)},
-		     FX_MTU, 1);
-	rrc_poll(fx->e);
-}
-
 /* The responses of a READ count, as they come. */
 TEST(window__of_a_read)
 {
@@ -202,7 +179,7 @@ TEST(window__of_a_read)
 	for (unsigned i = 0; i < 3; i++) {
 		rrc_poll(fx->e);
 		assert_no_retransmission();
-		read_response(i ? WIRE_RC_READ_RESP_MIDDLE : WIRE_RC_READ_RESP_FIRST, P(i));
+		read_response(i ? WIRE_RC_READ_RESP_MIDDLE : WIRE_RC_READ_RESP_FIRST, P(i), FX_MTU);
 	}
 	assert_retransmission(WIRE_RC_SEND_ONLY, P(4));
 }
