@@ -31,6 +31,11 @@ struct command_fixture {
 	uint8_t sq[256], rq[256];
 };
 
+/* A command to the CEU of `f`: with a mailbox for what goes in, for what comes out, with none. */
+#define TELL(op, number, in) ceu_exec(f.ceu, op, number, &(in), sizeof(in), NULL, 0)
+#define ASK(op, number, out) ceu_exec(f.ceu, op, number, NULL, 0, &(out), sizeof(out))
+#define DO(op, number)	     ceu_exec(f.ceu, op, number, NULL, 0, NULL, 0)
+
 static inline void *zeroed(size_t bytes)
 {
 	void *p = aligned_alloc(64, (bytes + 63) & ~(size_t)63);

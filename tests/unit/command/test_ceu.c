@@ -27,7 +27,7 @@ static enum ceu_status move(uint8_t op, uint32_t mask)
 	struct ceu_modify modify = command_attributes();
 
 	modify.attr.mask = mask;
-	return ceu_exec(f.ceu, op, QPN, &modify, sizeof(modify), NULL, 0);
+	return TELL(op, QPN, modify);
 }
 
 static void to_rts(void)
@@ -89,15 +89,14 @@ TEST(qp__query_reports_what_was_set)
 	command_make_qp(&f, QPN, SERVICE_RC);
 	to_rts();
 	qp_find(&f.qps, QPN)->rtc.next_psn = 0x42;
-	assert_int_equal(ceu_exec(f.ceu, CEU_QUERY_QP, QPN, NULL, 0, &got, sizeof(got)), CEU_OK);
+	assert_int_equal(ASK(CEU_QUERY_QP, QPN, got), CEU_OK);
 	assert_int_equal(got.state, QP_RTS);
 	assert_int_equal(got.sq_psn, 0x42);
 	assert_int_equal(got.rq_psn, want.attr.rq_psn);
 	assert_int_equal(got.traffic_class, want.attr.traffic_class);
 	assert_int_equal(got.timeout, want.attr.timeout);
 	assert_memory_equal(got.dgid, want.attr.dgid, 16);
-	assert_int_equal(ceu_exec(f.ceu, CEU_QUERY_QP, QPN ^ 0x10, NULL, 0, &got, sizeof(got)),
-			 CEU_BAD_PARAM);
+	assert_int_equal(ASK(CEU_QUERY_QP, QPN ^ 0x10, got), CEU_BAD_PARAM);
 	command_free_qp(&f, QPN);
 }
 
@@ -215,8 +214,7 @@ TEST(qp__path_flips)
 	modify.attr.mask = QP_ATTR_AV;
 	modify.attr.dgid[15] ^= 0xff;
 	f.quiesced = 0;
-	assert_int_equal(ceu_exec(f.ceu, CEU_SQD2SQD, QPN, &modify, sizeof(modify), NULL, 0),
-			 CEU_OK);
+	assert_int_equal(TELL(CEU_SQD2SQD, QPN, modify), CEU_OK);
 	assert_int_equal(f.quiesced, 1);
 	assert_ptr_not_equal(qp_path(q), old);
 	assert_memory_equal(old, &before, sizeof(before));
@@ -232,11 +230,11 @@ TEST(qp__error_wakes_every_module_once)
 	to_rts();
 	command_fixture_poll(&f);
 	q = qp_find(&f.qps, QPN);
-	assert_int_equal(ceu_exec(f.ceu, CEU_2ERR, QPN, NULL, 0, NULL, 0), CEU_OK);
+	assert_int_equal(DO(CEU_2ERR, QPN), CEU_OK);
 	assert_int_equal(q->state, QP_ERR);
 	for (unsigned int t = 0; t < WAKE_COUNT; t++)
 		assert_int_equal(f.engine->wake[t].head, q->index);
-	assert_int_equal(ceu_exec(f.ceu, CEU_2ERR, QPN, NULL, 0, NULL, 0), CEU_OK);
+	assert_int_equal(DO(CEU_2ERR, QPN), CEU_OK);
 	command_free_qp(&f, QPN);
 }
 
@@ -250,8 +248,7 @@ TEST(qp__number_is_reused_only_when_released)
 	command_free_qp(&f, QPN);
 	assert_null(qp_find(&f.qps, QPN));
 	assert_int_equal(ceu_tidy(f.ceu), 1);
-	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_QP, next, &make, sizeof(make), NULL, 0),
-			 CEU_BAD_SYS_STATE);
+	assert_int_equal(TELL(CEU_SW2HW_QP, next, make), CEU_BAD_SYS_STATE);
 	f.qps.qps[QPN & (TABLE - 1)].closed = QP_CLOSED_ALL;
 	assert_int_equal(ceu_tidy(f.ceu), 0);
 	command_make_qp(&f, next, SERVICE_RC);
@@ -273,21 +270,17 @@ TEST(qp__stuck_in_its_reset_is_freed)
 		f.releases = false;
 		assert_int_equal(move(CEU_2RST, 0), CEU_BAD_SYS_STATE);
 		assert_int_equal(move(CEU_2RST, 0), CEU_BAD_PARAM);
-		assert_int_equal(ceu_exec(f.ceu, CEU_QUERY_QP, QPN, NULL, 0, &out, sizeof(out)),
-				 CEU_BAD_PARAM);
-		assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_QP, QPN ^ 0x100, NULL, 0, NULL, 0),
-				 CEU_BAD_PARAM);
+		assert_int_equal(ASK(CEU_QUERY_QP, QPN, out), CEU_BAD_PARAM);
+		assert_int_equal(DO(CEU_HW2SW_QP, QPN ^ 0x100), CEU_BAD_PARAM);
 		if (late) {
 			f.qps.qps[QPN & (TABLE - 1)].closed = QP_CLOSED_ALL;
 			assert_int_equal(ceu_tidy(f.ceu), 0);
 		}
 		command_free_qp(&f, QPN);
-		assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_QP, QPN, NULL, 0, NULL, 0),
-				 CEU_BAD_PARAM);
+		assert_int_equal(DO(CEU_HW2SW_QP, QPN), CEU_BAD_PARAM);
 		assert_int_equal(ceu_tidy(f.ceu), !late);
-		assert_int_equal(
-			ceu_exec(f.ceu, CEU_SW2HW_QP, QPN ^ 0x100, &make, sizeof(make), NULL, 0),
-			late ? CEU_OK : CEU_BAD_SYS_STATE);
+		assert_int_equal(TELL(CEU_SW2HW_QP, QPN ^ 0x100, make),
+				 late ? CEU_OK : CEU_BAD_SYS_STATE);
 		f.qps.qps[QPN & (TABLE - 1)].closed = QP_CLOSED_ALL;
 		assert_int_equal(ceu_tidy(f.ceu), 0);
 		f.releases = true;
@@ -301,8 +294,7 @@ TEST(qp__refused_parameters)
 	do {                                                                                       \
 		struct ceu_qp make = command_qp(&f, SERVICE_RC);                                   \
 		make.field = value;                                                                \
-		assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_QP, QPN, &make, sizeof(make), NULL, 0), \
-				 CEU_BAD_PARAM);                                                   \
+		assert_int_equal(TELL(CEU_SW2HW_QP, QPN, make), CEU_BAD_PARAM);                    \
 	} while (0)
 	REFUSED(service, 3);
 	REFUSED(engine, 1);
@@ -330,27 +322,26 @@ TEST(mpt__rights_and_place)
 	struct v2p_port port = {.v2p = &f.v2p, .counters = &f.counters};
 	uint64_t run;
 
-	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 4, &e, sizeof(e), NULL, 0), CEU_BAD_PARAM);
+	assert_int_equal(TELL(CEU_SW2HW_MPT, 4, e), CEU_BAD_PARAM);
 	e.access = ACCESS_REMOTE_WRITE;
-	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_BAD_PARAM);
+	assert_int_equal(TELL(CEU_SW2HW_MPT, 3, e), CEU_BAD_PARAM);
 	e.access = 0x40;
-	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_BAD_PARAM);
+	assert_int_equal(TELL(CEU_SW2HW_MPT, 3, e), CEU_BAD_PARAM);
 	e.access = ACCESS_FLUSH_PERSISTENT;
-	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_BAD_PARAM);
+	assert_int_equal(TELL(CEU_SW2HW_MPT, 3, e), CEU_BAD_PARAM);
 	e.access = 0xf;
 	e.length = UINT64_MAX;
-	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_BAD_PARAM);
+	assert_int_equal(TELL(CEU_SW2HW_MPT, 3, e), CEU_BAD_PARAM);
 	e.length = 64;
-	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0), CEU_OK);
-	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_MPT, 3, &e, sizeof(e), NULL, 0),
-			 CEU_BAD_SYS_STATE);
+	assert_int_equal(TELL(CEU_SW2HW_MPT, 3, e), CEU_OK);
+	assert_int_equal(TELL(CEU_SW2HW_MPT, 3, e), CEU_BAD_SYS_STATE);
 	assert_int_equal(
 		v2p_map(&port, V2P_EE_DATA, 9, KEY, 0x1010, 16, ACCESS_LOCAL_WRITE, &addr, &run),
 		V2P_SUCCESS);
 	assert_ptr_equal(addr, memory + 16);
-	assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_MPT, KEY + 1, NULL, 0, NULL, 0), CEU_BAD_PARAM);
+	assert_int_equal(DO(CEU_HW2SW_MPT, KEY + 1), CEU_BAD_PARAM);
 	f.quiesced = 0;
-	assert_int_equal(ceu_exec(f.ceu, CEU_HW2SW_MPT, KEY, NULL, 0, NULL, 0), CEU_OK);
+	assert_int_equal(DO(CEU_HW2SW_MPT, KEY), CEU_OK);
 	assert_int_equal(f.quiesced, 1);
 	assert_int_equal(v2p_map(&port, V2P_EE_DATA, 9, KEY, 0x1010, 16, 0, &addr, &run),
 			 V2P_KEY_ERR);
@@ -378,7 +369,7 @@ TEST(payload_turn__ends_what_the_last_visit_sends)
 			command_make_qp(&f, QPN, SERVICE_RC);
 		to_rts();
 		f.quiesced = 0;
-		assert_int_equal(ceu_exec(f.ceu, ops[i], QPN, NULL, 0, NULL, 0), CEU_OK);
+		assert_int_equal(DO(ops[i], QPN), CEU_OK);
 		assert_true(qp_at(&f.qps, QPN & f.qps.mask)->payload_turn != turn_seen);
 	}
 	f.hooks.quiesce = command_fixture_poll;
@@ -405,9 +396,9 @@ TEST(batch__waits_once)
 
 TEST(exec__counts_what_it_refuses)
 {
-	assert_int_equal(ceu_exec(f.ceu, 0x23, 0, NULL, 0, NULL, 0), CEU_BAD_OP);
-	assert_int_equal(ceu_exec(f.ceu, 0x24, 0, NULL, 0, NULL, 0), CEU_BAD_OP);
-	assert_int_equal(ceu_exec(f.ceu, CEU_NOP, 0, NULL, 0, NULL, 0), CEU_OK);
+	assert_int_equal(DO(0x23, 0), CEU_BAD_OP);
+	assert_int_equal(DO(0x24, 0), CEU_BAD_OP);
+	assert_int_equal(DO(CEU_NOP, 0), CEU_OK);
 	assert_int_equal(counter_read(&f.counters, COUNTER_commands), 1);
 	assert_int_equal(counter_read(&f.counters, COUNTER_commands_refused), 2);
 }

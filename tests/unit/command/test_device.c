@@ -147,7 +147,7 @@ static struct ceu_init_hca init(void)
 
 static enum ceu_status exec_init(const struct ceu_init_hca *in)
 {
-	return ceu_exec(f.ceu, CEU_INIT_HCA, 0, in, sizeof(*in), NULL, 0);
+	return TELL(CEU_INIT_HCA, 0, *in);
 }
 
 TEST(init__nothing_works_before_and_after)
@@ -205,7 +205,7 @@ TEST(query__limits)
 	struct ceu_dev_lim lim;
 	struct ceu_adapter adapter;
 
-	assert_int_equal(ceu_exec(f.ceu, CEU_QUERY_DEV_LIM, 0, NULL, 0, &lim, sizeof(lim)), CEU_OK);
+	assert_int_equal(ASK(CEU_QUERY_DEV_LIM, 0, lim), CEU_OK);
 	assert_int_equal(lim.log_max_qps, 14);
 	assert_int_equal(lim.log_max_srqs, 4);
 	assert_int_equal(lim.log_max_cqs, 4);
@@ -217,10 +217,9 @@ TEST(query__limits)
 	assert_int_equal(lim.max_mtu, 5);
 	assert_int_equal(lim.log_min_page, 12);
 	ceu_set_mtu_max(f.ceu, 3);
-	assert_int_equal(ceu_exec(f.ceu, CEU_QUERY_DEV_LIM, 0, NULL, 0, &lim, sizeof(lim)), CEU_OK);
+	assert_int_equal(ASK(CEU_QUERY_DEV_LIM, 0, lim), CEU_OK);
 	assert_int_equal(lim.max_mtu, 3);
-	assert_int_equal(ceu_exec(f.ceu, CEU_QUERY_ADAPTER, 0, NULL, 0, &adapter, sizeof(adapter)),
-			 CEU_OK);
+	assert_int_equal(ASK(CEU_QUERY_ADAPTER, 0, adapter), CEU_OK);
 	assert_string_equal(adapter.board_id, "softhca");
 }
 
@@ -235,14 +234,14 @@ static enum ceu_status map(uint32_t modifier, uint64_t virt, uint64_t page)
 {
 	const struct ceu_map_icm in = {.chunk[0] = {.virt = virt, .page = page}};
 
-	return ceu_exec(f.ceu, CEU_MAP_ICM, modifier, &in, sizeof(in), NULL, 0);
+	return TELL(CEU_MAP_ICM, modifier, in);
 }
 
 static enum ceu_status unmap(uint64_t virt, uint32_t pages)
 {
 	const struct ceu_unmap_icm in = {.virt = virt, .pages = pages};
 
-	return ceu_exec(f.ceu, CEU_UNMAP_ICM, CEU_ICM_CONTEXTS, &in, sizeof(in), NULL, 0);
+	return TELL(CEU_UNMAP_ICM, CEU_ICM_CONTEXTS, in);
 }
 
 static void up(void)
@@ -283,14 +282,10 @@ TEST(map__list)
 		in.chunk[i].page = CEU_ICM_PAGES;
 	}
 	in.chunk[63].virt = virt_of(5); /* twice */
-	assert_int_equal(
-		ceu_exec(f.ceu, CEU_MAP_ICM, CEU_ICM_CONTEXTS | 64, &in, sizeof(in), NULL, 0),
-		CEU_BAD_SYS_STATE);
+	assert_int_equal(TELL(CEU_MAP_ICM, CEU_ICM_CONTEXTS | 64, in), CEU_BAD_SYS_STATE);
 	assert_int_equal(f.qps.icm.mapped, 0);
 	in.chunk[63].virt = init().cqc_base;
-	assert_int_equal(
-		ceu_exec(f.ceu, CEU_MAP_ICM, CEU_ICM_CONTEXTS | 64, &in, sizeof(in), NULL, 0),
-		CEU_OK);
+	assert_int_equal(TELL(CEU_MAP_ICM, CEU_ICM_CONTEXTS | 64, in), CEU_OK);
 	assert_int_equal(f.qps.icm.mapped, 63);
 	assert_int_equal(f.completion.icm.mapped, 1);
 	assert_int_equal(unmap(virt_of(0), 63 * CEU_ICM_PAGES), CEU_OK);
@@ -303,11 +298,9 @@ TEST(unmap__refused_parameters)
 
 	up();
 	assert_int_equal(map(CEU_ICM_CONTEXTS | 1, virt_of(0), CEU_ICM_PAGES), CEU_OK);
-	assert_int_equal(ceu_exec(f.ceu, CEU_UNMAP_ICM, CEU_ICM_CONTEXTS, &in, sizeof(in), NULL, 0),
-			 CEU_BAD_PARAM);
+	assert_int_equal(TELL(CEU_UNMAP_ICM, CEU_ICM_CONTEXTS, in), CEU_BAD_PARAM);
 	in.reserved = 0;
-	assert_int_equal(ceu_exec(f.ceu, CEU_UNMAP_ICM, 0, &in, sizeof(in), NULL, 0),
-			 CEU_BAD_PARAM);
+	assert_int_equal(TELL(CEU_UNMAP_ICM, 0, in), CEU_BAD_PARAM);
 	assert_int_equal(unmap(virt_of(0), 0), CEU_BAD_PARAM);
 	assert_int_equal(unmap(virt_of(0), 63), CEU_BAD_PARAM);
 	assert_int_equal(unmap(virt_of(0), 65), CEU_BAD_PARAM);
@@ -328,8 +321,7 @@ TEST(unmap__not_while_a_number_is_live)
 	assert_int_not_equal(CEU_ICM_CHUNK_BYTES % sizeof(struct qp),
 			     0); /* so one lies across a border */
 	up();
-	assert_int_equal(ceu_exec(f.ceu, CEU_SW2HW_QP, qpn, &make, sizeof(make), NULL, 0),
-			 CEU_BAD_SYS_STATE);
+	assert_int_equal(TELL(CEU_SW2HW_QP, qpn, make), CEU_BAD_SYS_STATE);
 	assert_int_equal(ceu_map_context(f.ceu, CEU_CONTEXT_QP, qpn), CEU_OK);
 	assert_int_equal(f.qps.icm.mapped, 2);
 	command_make_qp(&f, qpn, SERVICE_RC);
@@ -495,7 +487,7 @@ TEST(noise__every_field)
 
 			command_fixture_poll(&f);
 			ceu_tidy(f.ceu);
-			ceu_exec(f.ceu, CEU_SW2HW_QP, QPN, &make, sizeof(make), NULL, 0);
+			TELL(CEU_SW2HW_QP, QPN, make);
 		}
 		if (i % 64 == 0)
 			ceu_trim_contexts(f.ceu);

@@ -50,26 +50,26 @@ static struct ceu_srq good(void)
 
 static enum ceu_status make(uint32_t srqn, const struct ceu_srq *in)
 {
-	return ceu_exec(f.ceu, CEU_SW2HW_SRQ, srqn, in, sizeof(*in), NULL, 0);
+	return TELL(CEU_SW2HW_SRQ, srqn, *in);
 }
 
 static enum ceu_status take_away(uint32_t srqn)
 {
-	return ceu_exec(f.ceu, CEU_HW2SW_SRQ, srqn, NULL, 0, NULL, 0);
+	return DO(CEU_HW2SW_SRQ, srqn);
 }
 
 static enum ceu_status arm(uint32_t srqn, uint32_t limit)
 {
 	struct ceu_srq_limit in = {.limit = limit};
 
-	return ceu_exec(f.ceu, CEU_ARM_SRQ, srqn, &in, sizeof(in), NULL, 0);
+	return TELL(CEU_ARM_SRQ, srqn, in);
 }
 
 static struct control_srq_attr query(void)
 {
 	struct control_srq_attr out;
 
-	assert_int_equal(ceu_exec(f.ceu, CEU_QUERY_SRQ, SRQN, NULL, 0, &out, sizeof(out)), CEU_OK);
+	assert_int_equal(ASK(CEU_QUERY_SRQ, SRQN, out), CEU_OK);
 	return out;
 }
 
@@ -144,7 +144,7 @@ TEST(srq__stays_while_queue_pairs_use_it)
 	assert_int_equal(make(SRQN, &in), CEU_OK);
 	s = srq_find(&f.srqs, SRQN);
 	qp.srqn = SRQN; /* and a receive queue */
-#define MAKE_QP() ceu_exec(f.ceu, CEU_SW2HW_QP, QPN, &qp, sizeof(qp), NULL, 0)
+#define MAKE_QP() TELL(CEU_SW2HW_QP, QPN, qp)
 	assert_int_equal(MAKE_QP(), CEU_BAD_PARAM);
 	qp.rq = NULL;
 	qp.rq_entries = 0;
@@ -165,7 +165,7 @@ TEST(srq__stays_while_queue_pairs_use_it)
 	assert_int_equal(q->rq_pd, 0x88);
 	assert_int_equal(q->pd, 0x77);
 	assert_int_equal(take_away(SRQN), CEU_BAD_SYS_STATE);
-	assert_int_equal(ceu_exec(f.ceu, CEU_2RST, QPN, NULL, 0, NULL, 0), CEU_OK);
+	assert_int_equal(DO(CEU_2RST, QPN), CEU_OK);
 	assert_int_equal(take_away(SRQN), CEU_BAD_SYS_STATE);
 	assert_ptr_equal(q->srq, s);
 	command_free_qp(&f, QPN);
@@ -191,10 +191,10 @@ TEST(srq__gets_back_what_a_queue_pair_holds)
 	assert_int_equal(MAKE_QP(), CEU_OK);
 	q = qp_find(&f.qps, QPN);
 	q->state = QP_INIT; /* never received */
-	assert_int_equal(ceu_exec(f.ceu, CEU_2RST, QPN, NULL, 0, NULL, 0), CEU_OK);
+	assert_int_equal(DO(CEU_2RST, QPN), CEU_OK);
 	assert_int_equal(given_back, 0);
 	q->state = QP_RTS;
-	assert_int_equal(ceu_exec(f.ceu, CEU_2RST, QPN, NULL, 0, NULL, 0), CEU_OK);
+	assert_int_equal(DO(CEU_2RST, QPN), CEU_OK);
 	assert_int_equal(given_back, 1);
 	assert_int_equal(q->leaving, 0);
 	assert_int_equal(q->state, QP_RST);

@@ -157,8 +157,7 @@ TEST(modify__wrong_current_state_is_refused)
 	qp_find(&f.qps, QPN)->state = QP_RTS;
 	modify.attr.mask = QP_ATTR_CUR_STATE;
 	modify.attr.cur_state = QP_SQD;
-	assert_int_equal(ceu_exec(f.ceu, CEU_RTS2RTS, QPN, &modify, sizeof(modify), NULL, 0),
-			 CEU_BAD_PARAM);
+	assert_int_equal(TELL(CEU_RTS2RTS, QPN, modify), CEU_BAD_PARAM);
 	command_free_qp(&f, QPN);
 }
 
@@ -175,8 +174,7 @@ TEST(modify__each_opcode_from_each_state)
 		for (int from = 0; from < S; from++) {
 			command_make_qp(&f, QPN, SERVICE_UD);
 			qp_find(&f.qps, QPN)->state = (uint8_t)from;
-			accepted += ceu_exec(f.ceu, ops[i], QPN, &modify, sizeof(modify), NULL,
-					     0) == CEU_OK;
+			accepted += TELL(ops[i], QPN, modify) == CEU_OK;
 			command_free_qp(&f, QPN);
 		}
 	/* 7 to RST, 6 to ERR, and those that require nothing: INIT2INIT, INIT2RTR, RTS2RTS,
@@ -215,8 +213,7 @@ TEST(ranges__boundaries)
 			modify.attr.mask = mask_of("vmdRXi") | (cases[i].bit & mask_of("ak"));
 			command_make_qp(&f, QPN, SERVICE_RC);
 			qp_find(&f.qps, QPN)->state = QP_INIT;
-			assert_int_equal(ceu_exec(f.ceu, CEU_INIT2RTR, QPN, &modify, sizeof(modify),
-						  NULL, 0),
+			assert_int_equal(TELL(CEU_INIT2RTR, QPN, modify),
 					 good ? CEU_OK : CEU_BAD_PARAM);
 			command_free_qp(&f, QPN);
 		}
@@ -230,11 +227,9 @@ TEST(ranges__address_of_another_family)
 	memset(modify.attr.dgid, 0x20, 16);
 	command_make_qp(&f, QPN, SERVICE_RC);
 	qp_find(&f.qps, QPN)->state = QP_INIT;
-	assert_int_equal(ceu_exec(f.ceu, CEU_INIT2RTR, QPN, &modify, sizeof(modify), NULL, 0),
-			 CEU_BAD_PARAM);
+	assert_int_equal(TELL(CEU_INIT2RTR, QPN, modify), CEU_BAD_PARAM);
 	memset(modify.attr.dgid, 0, 16);
-	assert_int_equal(ceu_exec(f.ceu, CEU_INIT2RTR, QPN, &modify, sizeof(modify), NULL, 0),
-			 CEU_BAD_PARAM);
+	assert_int_equal(TELL(CEU_INIT2RTR, QPN, modify), CEU_BAD_PARAM);
 	command_free_qp(&f, QPN);
 }
 
