@@ -35,24 +35,6 @@ TEST(connect__both_ends_learn_of_each_other)
 	wind_up(c, s);
 }
 
-TEST(connect__req_is_as_the_capture_has_it)
-{
-	struct cm_connection *c = ask();
-	struct cm_message m = take(&client, CM_REQ);
-
-	assert_int_equal(m.req.remote_timeout, 0x14);
-	assert_int_equal(m.req.local_timeout, 0x14);
-	assert_int_equal(m.req.max_cm_retries, 15);
-	assert_int_equal(m.req.pkey, 0xffff);
-	assert_int_equal(m.req.path.local_lid, 0xffff);
-	assert_int_equal(m.req.path.hop_limit, 64);
-	assert_false(m.req.path.subnet_local);
-	assert_int_equal(m.req.path.ack_timeout, 17);
-	assert_true(m.req.guid == client.guid && m.req.service_id == SERVICE);
-	assert_int_equal(m.remote_id, 0);
-	wind_up(c, NULL);
-}
-
 /* As the capture has it: the answers carry the request's transaction, the DREQ one of its own. */
 TEST(connect__transactions_belong_to_exchanges)
 {
@@ -110,43 +92,6 @@ TEST(cm_12_9_5__req_is_sent_16_times)
 	wind_up(c, NULL);
 }
 
-TEST(cm_12_9_6__rep_is_sent_16_times)
-{
-	struct cm_connection *c, *s;
-	struct cm_message first, m;
-
-	until_req(&c, &s);
-	answer();
-	first = take(&server, CM_REP);
-	for (int i = 1; i < 16; i++) {
-		pass(RESPONSE_NS);
-		m = take(&server, CM_REP);
-		assert_memory_equal(&m, &first, sizeof(m));
-		take(&client, CM_REQ); /* the client has not got any */
-	}
-	pass(RESPONSE_NS);
-	heard(&server, CM_EVENT_REP_TIMEOUT);
-	heard(&client, CM_EVENT_REQ_TIMEOUT);
-	m = take(&server, CM_REJ);
-	assert_int_equal(m.rej.reason, CM_REJ_TIMEOUT);
-	take(&client, CM_REJ);
-	wind_up(c, s);
-}
-
-TEST(rep__times_out_after_an_mra_too)
-{
-	struct cm_connection *c, *s;
-
-	until_mra_of_rep(&c, &s);
-	server.taken = server.sent;
-	for (int i = 0; i < 32 && server.events == server.read; i++)
-		pass(((uint64_t)4096 << 24) + RESPONSE_NS);
-	heard(&server, CM_EVENT_REP_TIMEOUT);
-	check_state(s, "TIMEWAIT");
-	server.taken = server.sent;
-	wind_up(c, s);
-}
-
 TEST(req__times_out_after_an_mra_too)
 {
 	struct cm_connection *c, *s;
@@ -158,35 +103,6 @@ TEST(req__times_out_after_an_mra_too)
 	check_state(c, "IDLE");
 	client.taken = client.sent;
 	wind_up(c, s);
-}
-
-TEST(req__repeated_is_answered_again)
-{
-	struct cm_connection *c = ask(), *s;
-	struct cm_message req = take(&client, CM_REQ), first, again;
-
-	deliver(&server, &req);
-	deliver(&server, &req);
-	sent_nothing(&server); /* its owner has not answered yet */
-	s = answer();
-	first = take(&server, CM_REP);
-	deliver(&server, &req);
-	again = take(&server, CM_REP);
-	assert_memory_equal(&first, &again, sizeof(first));
-	deliver(&client, &again);
-	heard(&client, CM_EVENT_REP);
-	deliver(&server, &first); /* nonsense: a REP of its own */
-	take(&server, CM_REJ);
-	rtu_arrives(c);
-	deliver(&server, &req);
-	sent_nothing(&server);
-	assert_int_equal(server.requests, 1);
-	assert_int_equal(cm_counters(server.cm)->duplicate, 3);
-	cm_release(s, now);
-	server.taken = server.sent;
-	deliver(&server, &req);
-	sent_nothing(&server);
-	wind_up(c, NULL);
 }
 
 TEST(req__repeated_in_timewait_is_stale)
@@ -205,50 +121,6 @@ TEST(req__repeated_in_timewait_is_stale)
 	deliver(&client, &m);
 	heard_nothing(&client);
 	wind_up(c, s);
-}
-
-TEST(rep__repeated_is_answered_again)
-{
-	struct cm_connection *c, *s;
-	struct cm_message rep, m;
-
-	until_req(&c, &s);
-	answer();
-	rep = take(&server, CM_REP);
-	deliver(&client, &rep);
-	heard(&client, CM_EVENT_REP);
-	deliver(&client, &rep);
-	sent_nothing(&client); /* its owner has not answered yet */
-	cm_send_rtu(c, now, "go", 2);
-	take(&client, CM_RTU); /* lost */
-	pass(RESPONSE_NS);
-	carry(&server, CM_REP);
-	m = take(&client, CM_RTU);
-	assert_memory_equal(m.private_data, "go", 3);
-	deliver(&server, &m);
-	m = heard(&server, CM_EVENT_RTU)->message;
-	assert_memory_equal(m.private_data, "go", 3);
-	assert_int_equal(cm_counters(client.cm)->duplicate, 2);
-	deliver(&server, &m);
-	heard_nothing(&server);
-	wind_up(c, s);
-}
-
-/* 12.9.8.3: an unknown connection; a kernel's REP would otherwise be repeated for a minute. */
-TEST(rep__of_nothing_is_rejected)
-{
-	struct cm_message rep = {.type = CM_REP, .local_id = 7, .remote_id = 8}, m;
-
-	rep.rep.qpn = SERVER_QPN;
-	deliver(&client, &rep);
-	m = take(&client, CM_REJ);
-	assert_int_equal(m.rej.reason, CM_REJ_INVALID_COMM_ID);
-	assert_int_equal(m.rej.about, CM_ABOUT_REP);
-	assert_int_equal(m.local_id, 8);
-	assert_int_equal(m.remote_id, 7);
-	assert_int_equal(cm_counters(client.cm)->mad_stray, 1);
-	assert_int_equal(cm_counters(client.cm)->rejected, 0); /* that counts requests */
-	check_empty();
 }
 
 TEST(rep__without_id_or_qp_is_not_taken)
@@ -295,26 +167,6 @@ TEST(mra__of_req_buys_its_time_once)
 	pass(longer - 1);
 	sent_nothing(&client);
 	answer_arrives();
-	wind_up(c, s);
-}
-
-TEST(mra__of_rep_buys_its_time_once)
-{
-	uint64_t longer = ((uint64_t)4096 << 24) + RESPONSE_NS;
-	struct cm_connection *c, *s;
-	struct cm_message m;
-
-	until_mra_of_rep(&c, &s);
-	pass(longer - 1);
-	sent_nothing(&server);
-	pass(1);
-	carry(&server, CM_REP);
-	m = take(&client, CM_MRA);
-	assert_int_equal(m.mra.about, CM_ABOUT_REP);
-	deliver(&server, &m);
-	pass(longer - 1);
-	sent_nothing(&server);
-	rtu_arrives(c);
 	wind_up(c, s);
 }
 
@@ -491,27 +343,5 @@ TEST(connect__calls_out_of_turn_are_refused)
 	assert_int_equal(cm_reject(c, now, CM_REJ_CONSUMER, NULL, 0, NULL, 0), -EINVAL);
 	assert_int_equal(cm_established(s, now), -EINVAL);
 	check_state(c, "ESTABLISHED");
-	wind_up(c, s);
-}
-
-/* Peer to peer is not supported: requests that cross are two connections. */
-TEST(connect__crossing_requests_are_two_connections)
-{
-	struct cm_path back = path_between(&server, &client);
-	struct cm_connection *c, *s, *c2, *s2;
-
-	c = ask();
-	s2 = cm_send_req(server.cm, now, &server, &back, SERVICE, CM_RC, &server_end);
-	carry(&client, CM_REQ);
-	carry(&server, CM_REQ);
-	s = server.requested;
-	c2 = client.requested;
-	assert_int_equal(cm_send_rep(s, now, &server_end), 0);
-	assert_int_equal(cm_send_rep(c2, now, &client_end), 0);
-	take(&client, CM_REP);
-	carry(&server, CM_REP); /* that QP is the other connection's already */
-	assert_int_equal(take(&client, CM_REJ).rej.reason, CM_REJ_STALE_CONNECTION);
-	cm_release(c2, now);
-	cm_release(s2, now);
 	wind_up(c, s);
 }

@@ -65,39 +65,6 @@ TEST(dreq__repeated_is_answered_again)
 	wind_up(c, NULL);
 }
 
-/* The DREP that answered both DREQs got lost: who is in time-wait by its own DREQ answers, too. */
-TEST(dreq__in_timewait_after_our_own_is_answered)
-{
-	struct cm_connection *c, *s;
-	struct cm_message m;
-
-	establish(&c, &s);
-	disconnect(c, s);
-	m = message_of(&server, s, CM_DREQ);
-	m.dreq.remote_qpn = CLIENT_QPN;
-	deliver(&client, &m);
-	m = take(&client, CM_DREP);
-	assert_true(m.transaction == 99);
-	wind_up(c, s);
-}
-
-TEST(dreq__is_sent_16_times)
-{
-	struct cm_connection *c, *s;
-
-	establish(&c, &s);
-	cm_send_dreq(c, now, NULL, 0);
-	for (int i = 0; i < 16; i++) {
-		take(&client, CM_DREQ);
-		pass(RESPONSE_NS);
-	}
-	heard(&client, CM_EVENT_DREQ_TIMEOUT);
-	check_state(c, "TIMEWAIT");
-	pass(TIMEWAIT_NS);
-	heard(&client, CM_EVENT_TIMEWAIT_EXIT);
-	wind_up(c, s);
-}
-
 TEST(disconnect__private_data_may_be_so_long)
 {
 	static const uint8_t data[256];
@@ -114,51 +81,6 @@ TEST(disconnect__private_data_may_be_so_long)
 	assert_int_equal(cm_send_drep(s, now, data, 224), 0);
 	carry(&server, CM_DREP);
 	heard(&client, CM_EVENT_DREP);
-	wind_up(c, s);
-}
-
-TEST(dreq__instead_of_the_rtu)
-{
-	struct cm_connection *c, *s;
-
-	until_rep(&c, &s);
-	cm_send_rtu(c, now, NULL, 0);
-	take(&client, CM_RTU);
-	cm_send_dreq(c, now, NULL, 0);
-	carry(&client, CM_DREQ);
-	heard(&server, CM_EVENT_DREQ);
-	pass(RESPONSE_NS); /* no REP any more */
-	sent_nothing(&server);
-	take(&client, CM_DREQ);
-	wind_up(c, s);
-
-	until_mra_of_rep(&c, &s);
-	cm_send_rtu(c, now, NULL, 0);
-	take(&client, CM_RTU);
-	cm_send_dreq(c, now, NULL, 0);
-	carry(&client, CM_DREQ);
-	heard(&server, CM_EVENT_DREQ);
-	check_state(s, "DREQ_RCVD");
-	wind_up(c, s);
-}
-
-/* The server was established by data and disconnects before the client has sent its RTU. */
-TEST(dreq__before_our_rtu_is_for_later)
-{
-	struct cm_connection *c, *s;
-
-	until_rep(&c, &s);
-	cm_established(s, now);
-	heard(&server, CM_EVENT_RTU);
-	cm_send_dreq(s, now, NULL, 0);
-	carry(&server, CM_DREQ);
-	sent_nothing(&client);
-	check_state(c, "REP_RCVD");
-	cm_send_rtu(c, now, NULL, 0);
-	carry(&client, CM_RTU);
-	pass(RESPONSE_NS);
-	carry(&server, CM_DREQ);
-	heard(&client, CM_EVENT_DREQ);
 	wind_up(c, s);
 }
 

@@ -387,22 +387,6 @@ TEST(reject__after_rep_answers_what_comes)
 	wind_up(c, NULL);
 }
 
-/* Kernels answer a REQ with a REJ that has no ID of its own. */
-TEST(rej__of_req_needs_no_local_id)
-{
-	struct cm_connection *c, *s;
-	struct cm_message m;
-
-	until_req(&c, &s);
-	m = message_of(&server, s, CM_REJ);
-	m.local_id = 0;
-	m.rej.about = CM_ABOUT_REQ;
-	m.rej.reason = CM_REJ_CONSUMER;
-	deliver(&client, &m);
-	heard(&client, CM_EVENT_REJ);
-	wind_up(c, s);
-}
-
 /* A side that withdraws its REQ does not know our ID: its GUID identifies the request. */
 TEST(rej__timeout_finds_the_request_by_guid)
 {
@@ -544,20 +528,6 @@ TEST(cm_12_9_8__req_of_a_connected_qp_is_stale)
 	deliver(&server, &req); /* now it may */
 	assert_int_equal(server.requests, 3);
 	cm_release(server.requested, now);
-	cm_release(c2, now);
-	wind_up(c, s);
-}
-
-TEST(stale__only_established_connections_end)
-{
-	struct cm_connection *c, *s, *c2;
-	struct cm_message req;
-
-	until_req(&c, &s);
-	c2 = ask();
-	req = take(&client, CM_REQ);
-	assert_int_equal(refused(&req), CM_REJ_STALE_CONNECTION);
-	check_state(s, "REQ_RCVD");
 	cm_release(c2, now);
 	wind_up(c, s);
 }

@@ -199,57 +199,6 @@ TEST(kill__at_each_step_and_the_first_word_is_lost)
 	}
 }
 
-/* The REJ that withdraws the REQ is lost: the server's REP is answered by a REJ. */
-TEST(kill__of_the_client_shows_when_the_server_answers)
-{
-	struct cm_connection *c, *s;
-	struct cm_message m;
-
-	until_req(&c, &s);
-	cm_release(c, now);
-	take(&client, CM_REJ);
-	pass(60 * RESPONSE_NS);
-	answer();
-	carry(&server, CM_REP);
-	m = take(&client, CM_REJ);
-	assert_int_equal(m.rej.reason, CM_REJ_INVALID_COMM_ID);
-	deliver(&server, &m);
-	heard(&server, CM_EVENT_REJ);
-	wind_up(NULL, s);
-}
-
-/* The whole daemon of the peer dies and comes back without memory. */
-TEST(kill__of_the_daemon_is_found_by_the_dreq)
-{
-	struct cm_connection *c, *s;
-
-	establish(&c, &s);
-	side_restart(&server);
-	cm_send_dreq(c, now, NULL, 0);
-	carry(&client, CM_DREQ);
-	carry(&server, CM_DREP); /* of a connection that it does not know */
-	heard(&client, CM_EVENT_DREP);
-	wind_up(c, NULL);
-}
-
-/* ... or by the first request that it makes with the old QP. */
-TEST(kill__of_the_daemon_is_found_by_its_next_request)
-{
-	struct cm_connection *c, *s, *c2;
-
-	establish(&c, &s);
-	side_restart(&client);
-	c2 = ask();
-	carry(&client, CM_REQ);
-	carry(&server, CM_REJ);
-	assert_int_equal(heard(&client, CM_EVENT_REJ)->message.rej.reason, CM_REJ_STALE_CONNECTION);
-	check_state(c2, "TIMEWAIT");
-	carry(&server, CM_DREQ);
-	carry(&client, CM_DREP);
-	heard(&server, CM_EVENT_DREP);
-	wind_up(c2, s);
-}
-
 /* cm_release() in each state, as kernels do it. */
 TEST(release__says_what_kernels_say)
 {

@@ -84,20 +84,6 @@ TEST(sidr__repeated_is_answered_again)
 	wind_up(c, NULL);
 }
 
-TEST(sidr__req_is_sent_16_times)
-{
-	struct cm_connection *c = resolve();
-
-	for (int i = 0; i < 16; i++) {
-		take(&client, CM_SIDR_REQ);
-		pass(RESPONSE_NS);
-	}
-	heard(&client, CM_EVENT_SIDR_TIMEOUT);
-	sent_nothing(&client);
-	check_state(c, "IDLE");
-	wind_up(c, NULL);
-}
-
 TEST(sidr__that_nobody_serves_is_refused)
 {
 	struct cm_connection *c = resolve();
@@ -198,21 +184,5 @@ TEST(sidr__calls_out_of_turn_are_refused)
 	assert_int_equal(cm_reject(server.requested, now, CM_REJ_CONSUMER, NULL, 0, NULL, 0),
 			 -EINVAL);
 	check_state(server.requested, "SIDR_REQ_RCVD");
-	wind_up(c, server.requested);
-}
-
-TEST(sidr__kept_answers_are_bounded)
-{
-	struct cm_connection *c;
-
-	cm_destroy(client.cm);
-	cm_destroy(server.cm);
-	pair_start(&(struct cm_limits){.connections = 3});
-	c = resolve();
-	carry(&client, CM_SIDR_REQ);
-	cm_send_sidr_rep(server.requested, now, 0, SERVER_QPN, 0, NULL, 0);
-	carry(&server, CM_SIDR_REP);
-	heard(&client, CM_EVENT_SIDR_REP);
-	check_state(server.requested, "IDLE");
 	wind_up(c, server.requested);
 }
