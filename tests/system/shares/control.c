@@ -359,7 +359,7 @@ unsigned int attack_attach(void)
 	uint32_t qpn;
 	unsigned int n = 0;
 
-	raw_set_up(&r, path);
+	r = raw_client(path);
 	qpn = datagram_qp(&r);
 	while (attach(&r, qpn, n + ((uint32_t)getuid() << 14 & 0x3fffff)) == 0)
 		n++;

@@ -46,7 +46,7 @@ static int one_more(void)
 	failed += expect("connection", fd < 0 ? -EUSERS : 0);
 	if (fd < 0)
 		return failed;
-	raw_set_up(&r, path); /* fails by itself */
+	r = raw_client(path); /* fails by itself */
 	raw_piece(r.fd, 1 << 20);
 	failed += expect("attachment", attach(&r, datagram_qp(&r), 1));
 	cm = channel();
@@ -169,10 +169,8 @@ static int victim(const char *lcore, const char *control)
 /* Holds what two programs need, and does nothing with it. */
 static unsigned int be_idle(void)
 {
-	static struct raw r[2];
-
 	for (int i = 0; i < 2; i++)
-		raw_set_up(&r[i], path);
+		(void)raw_client(path);
 	return 2;
 }
 

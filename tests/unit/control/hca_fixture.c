@@ -325,8 +325,8 @@ static int change_setting(void *ctx, const struct control_changer *who, const ch
 	snprintf(text, bytes, "%s by %d", assignment, (int)who->pid);
 	if (strcmp(assignment, "busy") == 0) {
 		__atomic_store_n(&fixture_busy, 1, __ATOMIC_RELEASE);
-		usleep(2000000);
-		__atomic_store_n(&fixture_busy, 0, __ATOMIC_RELEASE);
+		while (__atomic_load_n(&fixture_busy, __ATOMIC_ACQUIRE))
+			usleep(1000);
 	}
 	return strcmp(assignment, "hca0.answer=42") == 0 ? 0 : -EBUSY;
 }

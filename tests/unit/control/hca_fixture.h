@@ -42,7 +42,8 @@ extern int (*fixture_cm_adopt)(void *ctx, int fd);
 
 /* 2: there is a device hca1, too. It is the same HCA, so only one of them at a time can have clients. */
 extern unsigned int fixture_devices;
-/* Atomic: the serving thread does nothing else for 2 s, as the setting "busy" makes it. */
+/* Atomic: set while the serving thread does nothing else, as the setting "busy" makes it; it goes on
+ * when the test clears it. */
 extern int fixture_busy;
 
 /* control_config.hello_timeout_ms of the daemons that are started. */

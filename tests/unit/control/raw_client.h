@@ -312,19 +312,24 @@ static inline void raw_furnish(struct raw *r)
 	assert_int_equal(raw_create_srq(r->fd, &srq, &r->srqn), 0);
 }
 
-static inline void raw_set_up(struct raw *r, const char *path)
+static inline struct raw raw_client(const char *path)
 {
-	*r = (struct raw){0};
-	r->fd = raw_open(path, &r->hello);
-	raw_furnish(r);
+	struct raw r = {0};
+
+	r.fd = raw_open(path, &r.hello);
+	raw_furnish(&r);
+	return r;
 }
 
 /* The same as that user. */
-static inline void raw_set_up_as(struct raw *r, const char *path, uid_t uid)
+static inline struct raw raw_client_as(const char *path, uid_t uid)
 {
+	struct raw r;
+
 	raw_be(uid);
-	raw_set_up(r, path);
+	r = raw_client(path);
 	raw_be(0);
+	return r;
 }
 
 #endif

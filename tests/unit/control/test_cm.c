@@ -128,10 +128,9 @@ TEST(credits__of_the_users_queue_pairs)
 {
 	const uint32_t me = getuid();
 	struct control_qp in;
-	struct raw r;
+	struct raw r = raw_client(f.path);
 	uint32_t shared, none, uc, *credits;
 
-	raw_set_up(&r, f.path);
 	in = raw_qp_in(r.pd, r.cqn, r.lkey);
 	in.service = SERVICE_UC;
 	assert_int_equal(raw_create_qp(r.fd, &in, &uc), 0);

@@ -237,8 +237,8 @@ TEST(fields__boundaries_and_noise)
 	struct control_qp_attr attr;
 	unsigned int refused = 0;
 
-	raw_set_up(&bystander, f.path);
-	raw_set_up(&r, f.path);
+	bystander = raw_client(f.path);
+	r = raw_client(f.path);
 	for (unsigned int i = 0; i < 30000; i++) {
 		uint32_t type =
 			CONTROL_QUERY_PORT + rng() % (CONTROL_TYPE_END - CONTROL_QUERY_PORT);
@@ -256,7 +256,7 @@ TEST(fields__boundaries_and_noise)
 		refused += rc < 0;
 		if (i % 5000 == 4999) {
 			close(r.fd);
-			raw_set_up(&r, f.path);
+			r = raw_client(f.path);
 		}
 	}
 	print_message("%u of 30000 refused\n", refused);
@@ -271,12 +271,11 @@ TEST(fields__boundaries_and_noise)
 /* Many requests without reading one reply: the daemon neither waits nor grows. */
 TEST(replies__never_read)
 {
-	struct raw bystander;
+	struct raw bystander = raw_client(f.path);
 	struct control_hello_reply hello;
 	struct control_header h = {.type = CONTROL_QUERY_PORT};
 	int fd = raw_open(f.path, &hello);
 
-	raw_set_up(&bystander, f.path);
 	for (int i = 0; i < 5000; i++)
 		if (send(fd, &h, sizeof(h), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN)
 			break;
@@ -316,10 +315,9 @@ TEST(descriptors__that_do_not_close)
 	const struct control_header query = {.type = CONTROL_QUERY_PORT}, bad = {.type = 0};
 	uint64_t begun = lingering_now_ms();
 	struct control_hello_reply hello;
-	struct raw bystander;
+	struct raw bystander = raw_client(f.path);
 	int peer[4], fds[64], fd, bell;
 
-	raw_set_up(&bystander, f.path);
 	for (unsigned int n = 1; n <= 64; n *= 64) {
 		fd = raw_open(f.path, &hello);
 		fds[0] = lingering(&peer[n > 1]);
@@ -388,7 +386,7 @@ TEST(descriptors__none_left)
 	char byte;
 
 	strcpy(addr.sun_path, f.path);
-	raw_set_up(&bystander, f.path);
+	bystander = raw_client(f.path);
 	for (int i = 0; i < 3; i++) {
 		client[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 		setsockopt(client[i], SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
@@ -441,11 +439,16 @@ TEST_STATE(connections__that_say_nothing, start_impatient, stop, NULL)
 	close(open);
 }
 
+enum { PATIENCE_MS = 3000 };
+
+/* So much that being busy does not use up the user's part of it. */
+static struct fixture_total much_time[] = {{SHARE_control_us, 100 * 1000 * 1000}, {0}};
+
 static int start_patient(void **state)
 {
 	int rc;
 
-	fixture_hello_ms = 1500;
+	fixture_hello_ms = PATIENCE_MS;
 	rc = start(state);
 	fixture_hello_ms = 0;
 	return rc;
@@ -453,14 +456,18 @@ static int start_patient(void **state)
 
 /* While the thread is busy for longer than a connection may be silent, requests wait unread: none of their senders was
  * silent. */
-TEST_STATE(connections__that_were_not_heard, start_patient, stop, NULL)
+TEST_STATE(connections__that_were_not_heard, start_patient, stop, much_time)
 {
 	const struct {
 		struct control_header header;
 		struct control_set body;
 	} m = {.header = {.type = CONTROL_SET, .length = sizeof(m.body)},
 	       .body = {.version = CONTROL_VERSION, .assignment = "busy"}};
-	struct control_list_devices list = {.version = CONTROL_VERSION};
+	const struct {
+		struct control_header header;
+		struct control_list_devices body;
+	} list = {.header = {.type = CONTROL_LIST_DEVICES, .length = sizeof(list.body)},
+		  .body = {.version = CONTROL_VERSION}};
 	int busy = raw_connect(f.path), early = raw_connect(f.path);
 	struct control_change_reply change;
 	struct control_device_reply device;
@@ -469,7 +476,10 @@ TEST_STATE(connections__that_were_not_heard, start_patient, stop, NULL)
 	raw_send(busy, &m, sizeof(m), NULL, 0);
 	while (!__atomic_load_n(&fixture_busy, __ATOMIC_ACQUIRE))
 		sched_yield();
-	assert_int_equal(raw_ask(early, CONTROL_LIST_DEVICES, &list, &device), 0);
+	raw_send(early, &list, sizeof(list), NULL, 0);
+	usleep((PATIENCE_MS + 100) * 1000);
+	__atomic_store_n(&fixture_busy, 0, __ATOMIC_RELEASE);
+	assert_int_equal(raw_receive(early, &device, sizeof(device)), 0);
 	assert_int_equal(raw_receive(busy, &change, sizeof(change)), 0);
 	close(early);
 	close(busy);
@@ -522,7 +532,7 @@ TEST_STATE(time__of_one_user_is_bounded, start, stop, little_time)
 	raw_be(1000);
 	fd = raw_open(f.path, &hello);
 	raw_be(1001);
-	raw_set_up(&bystander, f.path);
+	bystander = raw_client(f.path);
 	raw_be(0);
 	while (sent < 100 && send(fd, &query, sizeof(query), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
 		sent++;

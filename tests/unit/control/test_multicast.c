@@ -45,12 +45,10 @@ static void assert_attached(uint32_t groups, uint32_t members)
 
 TEST(multicast__what_may_be_attached)
 {
-	struct raw r, other;
+	struct raw r = raw_client(f.path), other = raw_client(f.path);
 	uint32_t qpn;
 	uint8_t bad[16];
 
-	raw_set_up(&r, f.path);
-	raw_set_up(&other, f.path);
 	qpn = datagram_qp(&r);
 	assert_int_equal(attach(&r, r.qpn, v4), -EINVAL); /* RC */
 	assert_int_equal(attach(&other, qpn, v4), -ENOENT);
@@ -71,10 +69,9 @@ TEST(multicast__what_may_be_attached)
 
 TEST(multicast__once_or_again)
 {
-	struct raw r;
+	struct raw r = raw_client(f.path);
 	uint32_t qpn[2];
 
-	raw_set_up(&r, f.path);
 	qpn[0] = datagram_qp(&r);
 	qpn[1] = datagram_qp(&r);
 	assert_int_equal(detach(&r, qpn[0], v4), -EINVAL);
@@ -94,10 +91,9 @@ TEST(multicast__once_or_again)
 /* As a kernel has it (ibv_destroy_qp(3)). */
 TEST(multicast__attached_is_in_use)
 {
-	struct raw r;
+	struct raw r = raw_client(f.path);
 	uint32_t qpn;
 
-	raw_set_up(&r, f.path);
 	qpn = datagram_qp(&r);
 	assert_int_equal(attach(&r, qpn, v4), 0);
 	assert_int_equal(raw_number(r.fd, CONTROL_DESTROY_QP, qpn), -EBUSY);
@@ -108,11 +104,9 @@ TEST(multicast__attached_is_in_use)
 
 TEST(multicast__ends_with_the_client)
 {
-	struct raw r, other;
+	struct raw r = raw_client(f.path), other = raw_client(f.path);
 	uint32_t qpn;
 
-	raw_set_up(&r, f.path);
-	raw_set_up(&other, f.path);
 	assert_int_equal(attach(&other, datagram_qp(&other), v4), 0);
 	for (unsigned int i = 0; i < 3; i++) {
 		qpn = datagram_qp(&r);
@@ -139,7 +133,7 @@ TEST_STATE(multicast__limits, start, stop, limits)
 
 	memcpy(third, v6, 16);
 	third[15]++;
-	raw_set_up(&r, f.path);
+	r = raw_client(f.path);
 	assert_int_equal(r.hello.max_mcast_groups, MULTICAST_GROUPS_MAX);
 	assert_int_equal(r.hello.max_mcast_qps, MULTICAST_QPS_MAX);
 	assert_int_equal(r.hello.max_mcast_attach, MULTICAST_ATTACH_MAX);

@@ -57,9 +57,8 @@ TEST(pieces__each_wrong_one)
 	int fd = raw_memfd(16 * PAGE, 0);
 	struct control_piece in = {.bytes = PAGE};
 	uint32_t piece;
-	struct raw r;
+	struct raw r = raw_client(f.path);
 
-	raw_set_up(&r, f.path);
 	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_int_equal(add(&r, fd, wrong[i].offset, wrong[i].bytes, NULL), -EINVAL);
 	in.flags = 2;
@@ -86,9 +85,8 @@ TEST_STATE(pieces__several_at_once, start, stop, few)
 		.first = {.offset = 64 * PAGE, .bytes = PAGE}, .stride = -PAGE, .count = 8};
 	struct control_pieces_reply out;
 	int fd = raw_memfd(64 * PAGE, 0);
-	struct raw r;
+	struct raw r = raw_client(f.path); /* has two: its page, and one */
 
-	raw_set_up(&r, f.path); /* has two: its page, and one */
 	assert_int_equal(raw_add_pieces(r.fd, fd, &in, &out), -EINVAL);
 	in.first.offset = 0;
 	in.stride = 4 * PAGE;
@@ -120,9 +118,8 @@ TEST_STATE(pieces__several_at_once, start, stop, few)
 TEST(file__ends_within_a_page)
 {
 	int fd = raw_memfd(PAGE + 16, 0);
-	struct raw r;
+	struct raw r = raw_client(f.path);
 
-	raw_set_up(&r, f.path);
 	assert_int_equal(add(&r, fd, 0, 2 * PAGE, NULL), 0);
 	assert_int_equal(add(&r, fd, 0, 3 * PAGE, NULL), -EINVAL);
 	close(fd);
@@ -153,9 +150,8 @@ TEST_STATE(pieces__mrs_add_no_mappings, start, stop, many_keys)
 	int fd = raw_memfd(16 * PAGE, 0);
 	unsigned int all, files, with_piece, piece_files;
 	uint32_t piece;
-	struct raw r;
+	struct raw r = raw_client(f.path);
 
-	raw_set_up(&r, f.path);
 	mappings(&files);
 	assert_int_equal(add(&r, fd, 0, 16 * PAGE, &piece), 0);
 	with_piece = mappings(&piece_files);
@@ -208,9 +204,8 @@ TEST(runs__scattered_pages)
 	struct control_runs more = {0};
 	uint32_t *memory, *at, piece, lkey, where[RUNS];
 	uint64_t run;
-	struct raw r;
+	struct raw r = raw_client(f.path);
 
-	raw_set_up(&r, f.path);
 	piece = shared_piece(&r, &memory);
 	in.pd = r.pd;
 	for (uint32_t i = 0; i < RUNS; i++) {
@@ -262,9 +257,8 @@ TEST(runs__page_sizes)
 	int fd = raw_memfd(2048 * PAGE, 0);
 	uint32_t piece, lkey, whole, *at, *there;
 	uint64_t run;
-	struct raw r;
+	struct raw r = raw_client(f.path);
 
-	raw_set_up(&r, f.path);
 	assert_int_equal(add(&r, fd, 0, 2048 * PAGE, &piece), 0);
 	whole = raw_mr(r.fd, r.pd, piece, 2048 * PAGE, 0);
 	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -297,9 +291,8 @@ TEST(runs__each_wrong_one)
 	struct control_runs more = {0};
 	uint32_t *memory, piece, lkey;
 	struct control_mr in;
-	struct raw r;
+	struct raw r = raw_client(f.path);
 
-	raw_set_up(&r, f.path);
 	piece = shared_piece(&r, &memory);
 #define RUNS(rc, ...)                                                                              \
 	do {                                                                                       \
@@ -344,8 +337,8 @@ TEST(runs__pages_run_out)
 	struct raw r, other;
 	uint32_t lkey;
 
-	raw_set_up_as(&r, f.path, 1000);
-	raw_set_up_as(&other, f.path, 1001);
+	r = raw_client_as(f.path, 1000);
+	other = raw_client_as(f.path, 1001);
 	in.pd = r.pd;
 	assert_int_equal(add(&r, fd, 0, bytes, &in.run[0].piece), 0);
 	in.run[1] = in.run[0];
@@ -392,9 +385,8 @@ void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offs
 TEST(pieces__locked_memory)
 {
 	int fd = raw_memfd(PAGE, 0);
-	struct raw r;
+	struct raw r = raw_client(f.path);
 
-	raw_set_up(&r, f.path);
 	__atomic_store_n(&locked, true, __ATOMIC_SEQ_CST);
 	assert_int_equal(add(&r, fd, 0, PAGE, NULL), -ENOMEM);
 	__atomic_store_n(&locked, false, __ATOMIC_SEQ_CST);
@@ -408,10 +400,9 @@ TEST(pieces__locked_memory)
 TEST(descriptors__that_are_no_memory)
 {
 	char disk[] = "/var/tmp/regions-XXXXXX";
-	struct raw r;
+	struct raw r = raw_client(f.path);
 	int fd[8], n = 0, pair[2];
 
-	raw_set_up(&r, f.path);
 	fd[n++] = mkstemp(disk);
 	unlink(disk);
 	assert_int_equal(ftruncate(fd[0], PAGE), 0);
@@ -439,9 +430,8 @@ TEST(read_only__takes_no_rights_to_write)
 	struct control_mr both = {.access = ACCESS_REMOTE_READ, .count = 2};
 	uint32_t piece, lkey;
 	char path[64];
-	struct raw r;
+	struct raw r = raw_client(f.path);
 
-	raw_set_up(&r, f.path);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	weak = open(path, O_RDONLY | O_CLOEXEC);
 	assert_int_equal(raw_add_piece(r.fd, weak, &in, NULL), -EACCES);
@@ -479,8 +469,8 @@ TEST(memory__cut_under_the_queues)
 	uint32_t piece, lkey, cqn, qpn;
 	struct control_qp qp;
 
-	raw_set_up(&bystander, f.path);
-	raw_set_up(&r, f.path);
+	bystander = raw_client(f.path);
+	r = raw_client(f.path);
 	assert_int_equal(ftruncate(fd, RAW_PIECE_BYTES), 0);
 	assert_int_equal(add(&r, fd, 0, RAW_PIECE_BYTES, &piece), 0);
 	lkey = raw_mr(r.fd, r.hello.queue_pd, piece, RAW_PIECE_BYTES, RAW_IOVA);
@@ -509,7 +499,7 @@ TEST(huge__whole_pages)
 
 	if (fd < 0 || ftruncate(fd, 2 * (off_t)huge))
 		skip();
-	raw_set_up(&r, f.path);
+	r = raw_client(f.path);
 	assert_int_equal(add(&r, fd, PAGE, huge, NULL), -EINVAL);
 	assert_int_equal(add(&r, fd, 0, PAGE, NULL), -EINVAL);
 	assert_int_equal(add(&r, fd, 0, 2 * huge, &piece), 0);
@@ -532,7 +522,7 @@ static void little_of_many(int fd)
 	if (fd < 0 || ftruncate(fd, PAGES * (off_t)huge) || fallocate(fd, 0, 0, (off_t)huge) ||
 	    fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)huge))
 		skip(); /* not one is free */
-	raw_set_up(&r, f.path);
+	r = raw_client(f.path);
 	in.pd = r.pd;
 	assert_int_equal(add(&r, fd, 0, PAGES * huge, &piece), 0);
 	for (uint32_t i = 0; i < PAGES; i++) {
@@ -583,9 +573,8 @@ TEST(memory__is_never_brought_in)
 	int fd = raw_memfd(bytes, 0), page = raw_memfd(sizeof(struct client_page), RAW_SEALS);
 	struct control_hello_reply hello;
 	uint32_t piece;
-	struct raw r;
+	struct raw r = raw_client(f.path);
 
-	raw_set_up(&r, f.path);
 	assert_int_equal(fallocate(fd, 0, 0, 3 * PAGE), 0);
 	assert_int_equal(add(&r, fd, 0, bytes, &piece), 0);
 	for (uint64_t part = PAGE; part <= bytes; part *= 16)
@@ -614,10 +603,8 @@ TEST_STATE(memory__registered_is_bounded, start, stop, little_memory)
 	uint32_t piece, first, lkey;
 	struct control_mr in = {.access = 1, .count = 1};
 	struct share_info info;
-	struct raw r, other;
+	struct raw r = raw_client_as(f.path, 1000), other = raw_client_as(f.path, 1001);
 
-	raw_set_up_as(&r, f.path, 1000);
-	raw_set_up_as(&other, f.path, 1001);
 	in.pd = r.pd;
 	assert_int_equal(add(&r, fd, 0, bytes, &first), 0);
 	in.run[0] = (struct control_run){first, 0, 0, bytes};
@@ -649,7 +636,7 @@ TEST_STATE(limits__of_pieces, start, stop, few)
 	struct raw r, other;
 
 	for (int round = 0; round < 2; round++) {
-		raw_set_up(&r, f.path); /* has two: its page, and one */
+		r = raw_client(f.path); /* has two: its page, and one */
 		for (int i = 0; i < 18; i++)
 			assert_int_equal(
 				add(&r, i ? fd : large, 0, i ? PAGE : 1ull << 40, &piece[i]), 0);
@@ -661,7 +648,7 @@ TEST_STATE(limits__of_pieces, start, stop, few)
 			assert_int_equal(add(&r, large, 0, 1ull << 40, &piece[i + 1]), 0);
 		}
 		assert_int_equal(add(&r, large, 0, 1ull << 40, &last), -ENOSPC);
-		raw_set_up(&other, f.path);
+		other = raw_client(f.path);
 		for (int i = 0; i < 5; i++)
 			assert_int_equal(add(&other, large, 0, 1ull << 40, &last),
 					 i < 4 ? 0 : -ENOSPC);
@@ -704,7 +691,7 @@ TEST(time__of_large_memory_is_its_users)
 
 	memset(all, 1, bytes);
 	munmap(all, bytes);
-	raw_set_up_as(&r, f.path, 1000);
+	r = raw_client_as(f.path, 1000);
 	before = mapped_bytes();
 	assert_int_equal(add(&r, fd, 0, bytes, &piece), 0);
 	in.pd = r.pd;
@@ -735,7 +722,7 @@ TEST_STATE(limits__of_runs, start, stop, few)
 	struct raw r;
 	uint32_t lkey;
 
-	raw_set_up(&r, f.path); /* its queues have one */
+	r = raw_client(f.path); /* its queues have one */
 	in.pd = r.pd;
 	for (int i = 0; i < 15; i++)
 		more.run[i] = (struct control_run){r.piece, 0, (i ^ 1) * PAGE, PAGE};
@@ -759,10 +746,8 @@ TEST_STATE(limits__of_mappings, start, stop, few)
 	struct control_hello_reply hello;
 	struct control_number out;
 	uint32_t piece[3];
-	struct raw r, other;
+	struct raw r = raw_client(f.path), other = raw_client(f.path);
 
-	raw_set_up(&r, f.path);
-	raw_set_up(&other, f.path);
 	for (int i = 0; i < 3; i++) /* so large that they take a while to leave */
 		assert_int_equal(add(&r, large, 0, 1ull << 40, &piece[i]), 0);
 	while (add(&other, fd, 0, PAGE, NULL) == 0)

@@ -13,9 +13,8 @@
 
 TEST(objects__go_in_order_only)
 {
-	struct raw r;
+	struct raw r = raw_client(f.path);
 
-	raw_set_up(&r, f.path);
 	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, r.pd), -EBUSY);
 	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, r.hello.queue_pd), -EBUSY);
 	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, r.piece), -EBUSY);
@@ -178,11 +177,9 @@ TEST(views__know_who_asks)
 
 TEST(objects__are_the_clients_own)
 {
-	struct raw a, b;
+	struct raw a = raw_client(f.path), b = raw_client(f.path);
 	struct control_qp in;
 
-	raw_set_up(&a, f.path);
-	raw_set_up(&b, f.path);
 	assert_int_equal(raw_number(b.fd, CONTROL_DESTROY_QP, a.qpn), -ENOENT);
 	assert_int_equal(raw_number(b.fd, CONTROL_DESTROY_CQ, a.cqn), -ENOENT);
 	assert_int_equal(raw_number(b.fd, CONTROL_DEREG_MR, a.lkey), -ENOENT);
@@ -201,10 +198,9 @@ TEST(objects__are_the_clients_own)
 
 TEST(numbers__change_on_reuse)
 {
-	struct raw r;
+	struct raw r = raw_client(f.path);
 	uint32_t mask = f.hca->qps.mask, seen[8], n = 0;
 
-	raw_set_up(&r, f.path);
 	/* more than a whole round of the table: places are reused, numbers are not */
 	for (uint32_t i = 0; i < 3 * (mask + 1) && n < 8; i++) {
 		struct control_qp in = raw_qp_in(r.pd, r.cqn, r.lkey);
@@ -229,7 +225,7 @@ TEST(limits__of_one_client)
 	uint32_t n = 0;
 	int rc;
 
-	raw_set_up(&a, f.path);
+	a = raw_client(f.path);
 	do {
 		struct control_qp in = raw_qp_in(a.pd, a.cqn, a.lkey);
 
@@ -239,10 +235,10 @@ TEST(limits__of_one_client)
 	assert_int_equal(rc, -ENOSPC);
 	assert_int_equal(n + 1, 768);
 	/* and there is something left for others */
-	raw_set_up(&b, f.path);
+	b = raw_client(f.path);
 	close(a.fd);
 	assert_true(fixture_wait_clients(&f, 1));
-	raw_set_up(&a, f.path);
+	a = raw_client(f.path);
 	close(a.fd);
 	close(b.fd);
 }
@@ -250,13 +246,12 @@ TEST(limits__of_one_client)
 /* Every -EINVAL of queue memory. */
 TEST(memory__of_queues_is_checked)
 {
-	struct raw r;
+	struct raw r = raw_client(f.path);
 	struct control_cq cq;
 	struct control_qp qp;
 	struct control_srq srq;
 	uint32_t other;
 
-	raw_set_up(&r, f.path);
 	other = raw_mr(r.fd, r.pd, r.piece, RAW_PIECE_BYTES, RAW_IOVA);
 #define CQ(field, value, rc)                                                                       \
 	do {                                                                                       \
@@ -342,12 +337,11 @@ TEST(memory__of_queues_is_checked)
 /* The new buffer is checked as the first one was; the MR of the former one is free. */
 TEST(resize__checks_and_memory)
 {
-	struct raw r;
+	struct raw r = raw_client(f.path);
 	struct control_resize_cq in;
 	struct control_number number;
 	uint32_t other, second;
 
-	raw_set_up(&r, f.path);
 	other = raw_mr(r.fd, r.pd, r.piece, RAW_PIECE_BYTES, RAW_IOVA);
 	second = raw_mr(r.fd, r.hello.queue_pd, r.piece, RAW_PIECE_BYTES, RAW_IOVA);
 #define RESIZE(field, value, rc)                                                                   \
@@ -380,15 +374,13 @@ TEST(resize__checks_and_memory)
 /* Permissions to use, change and destroy an SRQ. */
 TEST(srq__belongs_to_its_client_and_outlives_its_users)
 {
-	struct raw r, stranger;
+	struct raw r = raw_client(f.path), stranger = raw_client(f.path);
 	struct control_qp qp;
 	struct control_srq_limit limit;
 	struct control_srq_attr attr;
 	struct control_number in;
 	uint32_t qpn;
 
-	raw_set_up(&r, f.path);
-	raw_set_up(&stranger, f.path);
 	assert_int_equal(r.hello.max_srq, f.hca->srqs.count);
 	qp = raw_qp_in(r.pd, r.cqn, r.lkey);
 	qp.rq_log_entries = 0xff;
@@ -422,11 +414,10 @@ TEST(srq__belongs_to_its_client_and_outlives_its_users)
 TEST(srq__limit_of_one_client)
 {
 	struct control_srq in;
-	struct raw r;
+	struct raw r = raw_client(f.path);
 	uint32_t n = 1;
 	int rc;
 
-	raw_set_up(&r, f.path);
 	in = raw_srq_in(r.pd, r.lkey);
 	while ((rc = raw_create_srq(r.fd, &in, NULL)) == 0)
 		n++;
@@ -440,10 +431,9 @@ TEST(srq__limit_of_one_client)
 
 TEST(mr__bounds_and_rights)
 {
-	struct raw r;
+	struct raw r = raw_client(f.path);
 	struct control_mr in;
 
-	raw_set_up(&r, f.path);
 #define MR(field, value, rc)                                                                       \
 	do {                                                                                       \
 		in = (struct control_mr){.pd = r.pd,                                               \
@@ -493,7 +483,7 @@ TEST(memory__lies_near_the_engine)
 	fixture_node = 2;
 	fixture_start(&f, NULL, true);
 	made_up.binds = 0; /* the tables' */
-	raw_set_up(&r, f.path);
+	r = raw_client(f.path);
 	in.id = (uint32_t)shmget(IPC_PRIVATE, SEGMENT_BYTES, 0600);
 	assert_int_equal(raw_ask(r.fd, CONTROL_ADD_SEGMENT, &in, &out), 0);
 	assert_int_equal(shmctl((int)in.id, IPC_RMID, NULL), 0);
@@ -516,13 +506,13 @@ TEST(end__gives_everything_back)
 	unsigned int descriptors;
 	int looks;
 
-	raw_set_up(&stays, f.path);
+	stays = raw_client(f.path);
 	descriptors = fixture_descriptors();
 	for (int i = 0; i < 30; i++) {
 		struct control_qp_attr attr;
 		struct control_number in = {.number = stays.qpn};
 
-		raw_set_up(&goes, f.path);
+		goes = raw_client(f.path);
 		close(goes.fd);
 		assert_int_equal(raw_ask(stays.fd, CONTROL_QUERY_QP, &in, &attr), 0);
 		assert_true(fixture_wait_clients(&f, 1));
@@ -555,10 +545,10 @@ TEST(modify__others_are_served_while_one_waits)
 	} m = {.header = {.type = CONTROL_RESOLVE, .length = sizeof(struct control_resolve)}};
 	struct control_resolve_reply reply;
 
-	raw_set_up(&waits, f.path);
+	waits = raw_client(f.path);
 	__atomic_store_n(&f.resolve_again, 1 << 30, __ATOMIC_RELAXED);
 	raw_send(waits.fd, &m, sizeof(m), NULL, 0);
-	raw_set_up(&other, f.path);
+	other = raw_client(f.path);
 	assert_int_equal(recv(waits.fd, &m, sizeof(m), MSG_DONTWAIT), -1);
 	__atomic_store_n(&f.resolve_again, 0, __ATOMIC_RELAXED);
 	assert_int_equal(raw_receive(waits.fd, &reply, sizeof(reply)), 0);
@@ -579,9 +569,8 @@ TEST(resolve__a_share_of_the_questions)
 	const struct control_resolve in = {.gid_index = 0};
 	struct control_resolve_reply reply;
 	struct share_info info;
-	struct raw r;
+	struct raw r = raw_client(f.path);
 
-	raw_set_up(&r, f.path);
 	__atomic_store_n(&f.would_ask, true, __ATOMIC_RELAXED);
 	do {
 		assert_int_equal(raw_ask(r.fd, CONTROL_RESOLVE, &in, &reply), 0);

@@ -66,9 +66,8 @@ TEST(segment__is_attached_while_the_piece_lives)
 {
 	int id = segment(0600);
 	uint32_t piece, lkey;
-	struct raw r;
+	struct raw r = raw_client(f.path);
 
-	raw_set_up(&r, f.path);
 	assert_int_equal(add(r.fd, id, 0, &piece), 0);
 	assert_int_equal(attached(id), 1);
 	assert_int_equal(shmctl(id, IPC_RMID, NULL), 0); /* it stays until all have detached */
@@ -92,9 +91,8 @@ TEST(segment__locked_memory)
 {
 	int id = segment(0600);
 	uint32_t piece;
-	struct raw r;
+	struct raw r = raw_client(f.path);
 
-	raw_set_up(&r, f.path);
 	__atomic_store_n(&locked, true, __ATOMIC_SEQ_CST);
 	assert_int_equal(add(r.fd, id, 0, &piece), -ENOMEM);
 	__atomic_store_n(&locked, false, __ATOMIC_SEQ_CST);
@@ -108,9 +106,8 @@ TEST(segment__in_huge_pages)
 {
 	static const uint64_t pages[] = {1, 1, 2, 3};
 	uint32_t piece;
-	struct raw r;
+	struct raw r = raw_client(f.path);
 
-	raw_set_up(&r, f.path);
 	for (unsigned int i = 0; i < 4; i++) {
 		struct control_mr in = {.pd = r.pd, .access = 1, .count = 1};
 		uint64_t bytes = (i ? pages[i] : 0) * HUGE + (i ? 0 : BYTES);
@@ -140,7 +137,7 @@ TEST(wrong__refused)
 	struct raw r;
 
 	shmctl(gone, IPC_RMID, NULL);
-	raw_set_up(&r, f.path);
+	r = raw_client(f.path);
 	assert_int_equal(add(r.fd, id, 2, &piece), -EINVAL);
 	assert_int_equal(add(r.fd, gone, 0, &piece), -EINVAL);
 	assert_int_equal(add(r.fd, -1, 0, &piece), -EINVAL);

@@ -53,7 +53,7 @@ static void nobody_waits_for(enum stranger_kind kind)
 	}
 	if (kind == STRANGER_FUSE || kind == STRANGER_OVERLAY)
 		assert_true(stranger_keeps_waiting(&s));
-	raw_set_up(&bystander, f.path);
+	bystander = raw_client(f.path);
 	pass_everywhere(s.fd);
 	assert_int_equal(raw_number(bystander.fd, CONTROL_DESTROY_QP, bystander.qpn), 0);
 	close(bystander.fd);

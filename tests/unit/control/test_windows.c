@@ -32,11 +32,9 @@ static int alloc_mr(int fd, uint32_t pd, uint32_t pages, uint32_t *key)
 
 TEST(mw__made_and_taken_back)
 {
-	struct raw r, stranger;
+	struct raw r = raw_client(f.path), stranger = raw_client(f.path);
 	uint32_t key[2];
 
-	raw_set_up(&r, f.path);
-	raw_set_up(&stranger, f.path);
 	assert_int_equal(r.hello.max_mw, f.hca->v2p.mpts);
 	assert_int_equal(alloc_mw(r.fd, r.pd, 0, &key[0]), -EINVAL);
 	assert_int_equal(alloc_mw(r.fd, r.pd, 3, &key[0]), -EINVAL);
@@ -60,10 +58,9 @@ TEST(mw__made_and_taken_back)
 TEST(alloc_mr__made_and_taken_back)
 {
 	struct control_cq cq;
-	struct raw r;
+	struct raw r = raw_client(f.path);
 	uint32_t key;
 
-	raw_set_up(&r, f.path);
 	assert_int_equal(r.hello.max_fast_reg_pages, WQE_REGISTER_PAGES);
 	assert_int_equal(alloc_mr(r.fd, r.pd ^ 0x80000000u, 1, &key), -ENOENT);
 	assert_int_equal(alloc_mr(r.fd, r.pd, 0, &key), -EINVAL);
@@ -80,10 +77,9 @@ TEST(alloc_mr__made_and_taken_back)
 TEST(limit__is_shared_with_mrs)
 {
 	uint32_t key, n = 1; /* of the queues */
-	struct raw r;
+	struct raw r = raw_client(f.path);
 	int rc;
 
-	raw_set_up(&r, f.path);
 	do {
 		rc = n % 2 ? alloc_mw(r.fd, r.pd, 1 + n / 2 % 2, &key)
 			   : alloc_mr(r.fd, r.pd, 1, &key);
@@ -93,7 +89,7 @@ TEST(limit__is_shared_with_mrs)
 	assert_int_equal(n, f.hca->v2p.mpts / 4 * 3);
 	close(r.fd);
 	assert_true(fixture_wait_clients(&f, 0));
-	raw_set_up(&r, f.path); /* all of it came back */
+	r = raw_client(f.path); /* all of it came back */
 	assert_int_equal(alloc_mw(r.fd, r.pd, 2, &key), 0);
 	close(r.fd);
 }
@@ -113,10 +109,8 @@ static unsigned alloc_all(struct raw *r, uint32_t *key)
 TEST(alloc_mr__pages_are_shared_out)
 {
 	uint32_t key, one;
-	struct raw r, other;
+	struct raw r = raw_client_as(f.path, 1000), other = raw_client_as(f.path, 1001);
 
-	raw_set_up_as(&r, f.path, 1000);
-	raw_set_up_as(&other, f.path, 1001);
 	assert_int_equal(alloc_mr(other.fd, other.pd, 1, &one), 0);
 	assert_int_equal(alloc_all(&r, &key), 256); /* half */
 	/* Half, less the reserve, of which both have their parts: 2 times 4. `one` has broken into
@@ -142,11 +136,10 @@ static int rereg(int fd, const struct control_rereg_mr *in, uint32_t *key)
 TEST(rereg__each_part_and_what_is_refused)
 {
 	struct control_rereg_mr in;
-	struct raw r;
+	struct raw r = raw_client(f.path);
 	uint32_t lkey, piece, pd, key;
 	struct control_number out = {0};
 
-	raw_set_up(&r, f.path);
 	piece = raw_piece(r.fd, RAW_PIECE_BYTES);
 	lkey = raw_mr(r.fd, r.pd, r.piece, 4096, RAW_IOVA);
 	assert_int_equal(raw_call(r.fd, CONTROL_ALLOC_PD, NULL, 0, NULL, 0, &out, sizeof(out)), 0);
