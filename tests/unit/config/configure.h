@@ -17,4 +17,13 @@ static inline void configure(struct config *c, const char *const set[SETS_MAX])
 		assert_int_equal(config_set(c, set[k], &error), 0);
 }
 
+/* The same, and it is accepted. */
+static inline void configure_checked(struct config *c, const char *const set[SETS_MAX])
+{
+	struct config_error error;
+
+	configure(c, set);
+	assert_int_equal(config_check(c, "test", &error), 0);
+}
+
 #endif

@@ -51,16 +51,12 @@ TEST(contradictions__refused)
 
 TEST(both_ends_of_a_memif__accepted)
 {
-	static const char *const sets[] = {
+	static const char *const sets[SETS_MAX] = {
 		"hca0.port=memif", "hca0.device=/tmp/m", "hca0.peer=", "hca0.memif_server=yes",
 		"hca1.port=memif", "hca1.device=/tmp/m", "hca1.peer="};
-	struct config_error error;
 	struct config c;
 
-	config_defaults(&c);
-	for (unsigned i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
-		assert_int_equal(config_set(&c, sets[i], &error), 0);
-	assert_int_equal(config_check(&c, "test", &error), 0);
+	configure_checked(&c, sets);
 }
 
 TEST(icrc__follows_both_ends)
@@ -80,11 +76,9 @@ TEST(icrc__follows_both_ends)
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct config_error error;
 		struct config c;
 
-		configure(&c, rows[i].set);
-		assert_int_equal(config_check(&c, "test", &error), 0);
+		configure_checked(&c, rows[i].set);
 		for (unsigned k = 0; k < 2; k++)
 			if (c.hca[k].settings.icrc != rows[i].mode[k])
 				fail_msg("row %u: hca%u has mode %u", i, k, c.hca[k].settings.icrc);
@@ -110,11 +104,9 @@ TEST(payload_refs__need_two_willing_ends_that_show_nobody)
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct config_error error;
 		struct config c;
 
-		configure(&c, rows[i].set);
-		assert_int_equal(config_check(&c, "test", &error), 0);
+		configure_checked(&c, rows[i].set);
 		for (unsigned k = 0; k < 2; k++)
 			if (c.hca[k].settings.payload_refs != rows[i].refs[k])
 				fail_msg("row %u: hca%u", i, k);
@@ -123,47 +115,37 @@ TEST(payload_refs__need_two_willing_ends_that_show_nobody)
 
 TEST(queues__follow_engines)
 {
-	struct config_error error;
+	static const char *const sets[SETS_MAX] = {"hca0.engines=2", "hca1.engines=2"};
 	struct config c;
 
-	config_defaults(&c);
-	assert_int_equal(config_set(&c, "hca0.engines=2", &error), 0);
-	assert_int_equal(config_set(&c, "hca1.engines=2", &error), 0);
-	assert_int_equal(config_check(&c, "test", &error), 0);
+	configure_checked(&c, sets);
 	assert_int_equal(c.hca[0].port.queues, 2);
 }
 
 TEST(buffers__follow_engines)
 {
-	struct config_error error;
+	static const char *const none[SETS_MAX], *const sets[SETS_MAX] = {
+							 "hca0.engines=2", "hca1.engines=2",
+							 "daemon.packet_buffers=4607"};
 	struct config c;
 
-	config_defaults(&c);
-	assert_int_equal(config_check(&c, "test", &error), 0);
+	configure_checked(&c, none);
 	assert_int_equal(c.daemon.packet_buffers, 4095);
 	assert_int_equal(c.daemon.descriptor_buffers, 4095);
 	assert_int_equal(c.daemon.clone_buffers, 2047);
-	config_defaults(&c);
-	assert_int_equal(config_set(&c, "hca0.engines=2", &error), 0);
-	assert_int_equal(config_set(&c, "hca1.engines=2", &error), 0);
-	assert_int_equal(config_set(&c, "daemon.packet_buffers=4607", &error), 0);
-	assert_int_equal(config_check(&c, "test", &error), 0);
+	configure_checked(&c, sets);
 	assert_int_equal(c.daemon.packet_buffers, 4607);
 	assert_int_equal(c.daemon.descriptor_buffers, 8189);
 }
 
 TEST(places__the_more_particular_wins)
 {
-	static const char *const sets[] = {
+	static const char *const sets[SETS_MAX] = {
 		"hca0.engines=2", "hca1.engines=2", "hca0.lcore.segmentation.1=5",
 		"hca0.lcore.segmentation=4", "hca0.stages=all on lcore 3"};
-	struct config_error error;
 	struct config c;
 
-	config_defaults(&c);
-	for (unsigned i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
-		assert_int_equal(config_set(&c, sets[i], &error), 0);
-	assert_int_equal(config_check(&c, "test", &error), 0);
+	configure_checked(&c, sets);
 	assert_int_equal(c.hca[0].cpu[0][STAGE_SEGMENTATION], 4);
 	assert_int_equal(c.hca[0].cpu[1][STAGE_SEGMENTATION], 5);
 	assert_int_equal(c.hca[0].cpu[1][STAGE_HEADER_PARSE], 3);
@@ -232,23 +214,16 @@ TEST(paths__agree)
 TEST(socket_mode__of_the_systems_socket)
 {
 	static const struct {
-		const char *socket, *given;
+		const char *set[SETS_MAX];
 		uint32_t mode;
-	} rows[] = {{PATHS_SYSTEM_SOCKET, "", 0660},
-		    {PATHS_SYSTEM_SOCKET, "0666", 0666},
-		    {"/tmp/a.sock", "", 0666},
-		    {"/tmp/a.sock", "0600", 0600}};
-	struct config_error error;
+	} rows[] = {{{"daemon.socket=" PATHS_SYSTEM_SOCKET}, 0660},
+		    {{"daemon.socket=" PATHS_SYSTEM_SOCKET, "daemon.socket_mode=0666"}, 0666},
+		    {{"daemon.socket=/tmp/a.sock"}, 0666},
+		    {{"daemon.socket=/tmp/a.sock", "daemon.socket_mode=0600"}, 0600}};
 	struct config c;
-	char text[64];
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		config_defaults(&c);
-		snprintf(text, sizeof(text), "daemon.socket=%s", rows[i].socket);
-		assert_int_equal(config_set(&c, text, &error), 0);
-		snprintf(text, sizeof(text), "daemon.socket_mode=%s", rows[i].given);
-		assert_int_equal(config_set(&c, text, &error), 0);
-		assert_int_equal(config_check(&c, "test", &error), 0);
+		configure_checked(&c, rows[i].set);
 		assert_int_equal(c.daemon.socket_mode, rows[i].mode);
 	}
 }

@@ -5,21 +5,32 @@
 #include "test.h"
 #include "setting.h"
 
-static int set_daemon(struct config *c, const char *key, const char *value, struct reason *why)
+static struct config c;
+static struct reason why;
+
+static int set_up(void **state)
 {
-	return setting_parse(setting_find(SCOPE_DAEMON, key), key, value, &c->daemon, why);
+	config_defaults(&c); /* aborts if one does not parse */
+	return 0;
 }
 
-static int set_hca(struct config *c, const char *key, const char *value, struct reason *why)
+static int set_daemon(const char *key, const char *value)
 {
-	return setting_parse(setting_find(SCOPE_HCA, key), key, value, &c->hca[0], why);
+	why.text[0] = '\0';
+	return setting_parse(setting_find(SCOPE_DAEMON, key), key, value, &c.daemon, &why);
 }
+
+static int set_hca(const char *key, const char *value)
+{
+	why.text[0] = '\0';
+	return setting_parse(setting_find(SCOPE_HCA, key), key, value, &c.hca[0], &why);
+}
+
+#undef TEST
+#define TEST(name) TEST_WITH(name, set_up, NULL)
 
 TEST(every_row_parses_its_default)
 {
-	struct config c;
-
-	config_defaults(&c); /* aborts if one does not */
 	assert_int_equal(c.hcas, 2);
 	assert_int_equal(c.hca[0].qps, 16384);
 	assert_int_equal(c.hca[0].settings.timer_tick_ns, 16384);
@@ -108,48 +119,36 @@ TEST(values__refused)
 		{"timer_tick_ns", "0", "out of range"},
 		{"timer_tick_ns", "16000", "power of two"},
 	};
-	struct config c;
 
-	config_defaults(&c);
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct reason why = {.text = ""};
-
-		if (set_hca(&c, rows[i].key, rows[i].value, &why) != -EINVAL ||
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (set_hca(rows[i].key, rows[i].value) != -EINVAL ||
 		    !strstr(why.text, rows[i].reason))
 			fail_msg("%s = %s: '%s', expected '%s'", rows[i].key, rows[i].value,
 				 why.text, rows[i].reason);
-	}
 }
 
 TEST(addresses__both_families_and_spaces)
 {
 	static const uint8_t v4[16] = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 7};
-	struct reason why;
-	struct config c;
 
-	config_defaults(&c);
-	assert_int_equal(set_hca(&c, "address", " 10.0.0.7/8 ,\tfd00::7/64", &why), 0);
+	assert_int_equal(set_hca("address", " 10.0.0.7/8 ,\tfd00::7/64"), 0);
 	assert_int_equal(c.hca[0].port.addresses.count, 2);
 	assert_false(c.hca[0].port.addresses.at[0].v6);
 	assert_memory_equal(c.hca[0].port.addresses.at[0].ip, v4, 16);
 	assert_int_equal(c.hca[0].port.addresses.at[0].prefix_len, 8);
 	assert_true(c.hca[0].port.addresses.at[1].v6);
 	assert_int_equal(c.hca[0].port.addresses.at[1].ip[15], 7);
-	assert_int_equal(set_hca(&c, "gateway", "10.0.0.1, fd00::1", &why), 0);
+	assert_int_equal(set_hca("gateway", "10.0.0.1, fd00::1"), 0);
 	assert_true(c.hca[0].port.gateways.has_v4 && c.hca[0].port.gateways.has_v6);
 }
 
 TEST(admit__addresses_and_prefixes)
 {
 	static const uint8_t v4[16] = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 7};
-	struct reason why;
-	struct config c;
 	const struct peer_list *l = &c.hca[0].admitted;
 
-	config_defaults(&c);
 	assert_int_equal(l->count, 0);
-	assert_int_equal(set_hca(&c, "admit", "10.0.0.7, 10.1.0.0/16 ,fd00::/64,0.0.0.0/0", &why),
-			 0);
+	assert_int_equal(set_hca("admit", "10.0.0.7, 10.1.0.0/16 ,fd00::/64,0.0.0.0/0"), 0);
 	assert_int_equal(l->count, 4);
 	assert_memory_equal(l->prefix[0].ip, v4, 16);
 	assert_int_equal(l->prefix[0].bits, 128);
@@ -161,111 +160,87 @@ TEST(admit__addresses_and_prefixes)
 TEST(admit__at_most_32)
 {
 	char list[33 * 9 + 1] = "";
-	struct reason why;
-	struct config c;
 
-	config_defaults(&c);
 	for (unsigned i = 0; i < 32; i++)
 		strcat(list, "10.0.0.1,");
-	assert_int_equal(set_hca(&c, "admit", list, &why), 0);
+	assert_int_equal(set_hca("admit", list), 0);
 	strcat(list, "10.0.0.1");
-	assert_int_equal(set_hca(&c, "admit", list, &why), -EINVAL);
+	assert_int_equal(set_hca("admit", list), -EINVAL);
 	assert_string_equal(why.text, "more than 32 addresses");
 }
 
 TEST(mac__accepted)
 {
 	static const uint8_t expected[6] = {0x02, 0xab, 0, 0, 0, 0xff};
-	struct reason why;
-	struct config c;
 
-	config_defaults(&c);
-	assert_int_equal(set_hca(&c, "mac", "02:AB:00:00:00:ff", &why), 0);
+	assert_int_equal(set_hca("mac", "02:AB:00:00:00:ff"), 0);
 	assert_memory_equal(c.hca[0].port.mac, expected, 6);
 }
 
 TEST(cpus__list_and_ranges)
 {
-	struct reason why;
-	struct config c;
-
-	config_defaults(&c);
-	assert_int_equal(set_daemon(&c, "lcores", "7, 2-4", &why), 0);
+	assert_int_equal(set_daemon("lcores", "7, 2-4"), 0);
 	assert_int_equal(c.daemon.lcores.count, 4);
 	assert_int_equal(c.daemon.lcores.cpu[0], 7);
 	assert_int_equal(c.daemon.lcores.cpu[3], 4);
-	assert_int_equal(set_daemon(&c, "lcores", "1,1", &why), -EINVAL);
-	assert_int_equal(set_daemon(&c, "lcores", "4-2", &why), -EINVAL);
-	assert_int_equal(set_daemon(&c, "lcores", "0-64", &why), -EINVAL);
-	assert_int_equal(set_daemon(&c, "lcores", "1-", &why), -EINVAL);
+	assert_int_equal(set_daemon("lcores", "1,1"), -EINVAL);
+	assert_int_equal(set_daemon("lcores", "4-2"), -EINVAL);
+	assert_int_equal(set_daemon("lcores", "0-64"), -EINVAL);
+	assert_int_equal(set_daemon("lcores", "1-"), -EINVAL);
 }
 
 TEST(socket__permissions_and_group)
 {
-	struct reason why;
-	struct config c = {0};
-
-	setting_defaults(SCOPE_DAEMON, &c.daemon);
 	assert_int_equal(c.daemon.socket_mode, 0);
 	assert_string_equal(c.daemon.socket_group, "");
-	assert_int_equal(set_daemon(&c, "socket_mode", "0660", &why), 0);
+	assert_int_equal(set_daemon("socket_mode", "0660"), 0);
 	assert_int_equal(c.daemon.socket_mode, 0660);
-	assert_int_equal(set_daemon(&c, "socket_mode", "600", &why), 0);
+	assert_int_equal(set_daemon("socket_mode", "600"), 0);
 	assert_int_equal(c.daemon.socket_mode, 0600);
-	assert_int_equal(set_daemon(&c, "socket_mode", "1777", &why), -EINVAL);
-	assert_int_equal(set_daemon(&c, "socket_mode", "0", &why), -EINVAL);
-	assert_int_equal(set_daemon(&c, "socket_mode", "0668", &why), -EINVAL);
-	assert_int_equal(set_daemon(&c, "socket_mode", "rw", &why), -EINVAL);
-	assert_int_equal(set_daemon(&c, "socket_group", "rdma", &why), 0);
+	assert_int_equal(set_daemon("socket_mode", "1777"), -EINVAL);
+	assert_int_equal(set_daemon("socket_mode", "0"), -EINVAL);
+	assert_int_equal(set_daemon("socket_mode", "0668"), -EINVAL);
+	assert_int_equal(set_daemon("socket_mode", "rw"), -EINVAL);
+	assert_int_equal(set_daemon("socket_group", "rdma"), 0);
 	assert_string_equal(c.daemon.socket_group, "rdma");
-	assert_int_equal(set_daemon(&c, "socket_group", "a b", &why), -EINVAL);
+	assert_int_equal(set_daemon("socket_group", "a b"), -EINVAL);
 }
 
 TEST(log_level__of_all_and_of_modules)
 {
 	static const char *const refused[] = {"loud", "info,cm=loud", "cm:debug",
 					      "cm=",  "=debug",	      "pmd=debug"};
-	struct config c;
-	struct reason why;
 
-	config_defaults(&c);
-	assert_int_equal(set_daemon(&c, "log_level", "notice, cm=debug,port=error", &why), 0);
+	assert_int_equal(set_daemon("log_level", "notice, cm=debug,port=error"), 0);
 	assert_int_equal(c.daemon.log_level.all, LEVEL_NOTICE);
 	assert_int_equal(c.daemon.log_level.module[LOG_daemon], 0);
 	assert_int_equal(c.daemon.log_level.module[LOG_cm], 1 + LEVEL_DEBUG);
 	assert_int_equal(c.daemon.log_level.module[LOG_port], 1 + LEVEL_ERROR);
 	for (unsigned i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-		assert_int_equal(set_daemon(&c, "log_level", refused[i], &why), -EINVAL);
-	assert_int_equal(set_daemon(&c, "log_level", "cm=debug", &why), 0); /* the rest as always */
+		assert_int_equal(set_daemon("log_level", refused[i]), -EINVAL);
+	assert_int_equal(set_daemon("log_level", "cm=debug"), 0); /* the rest as always */
 	assert_int_equal(c.daemon.log_level.all, LEVEL_INFO);
 	assert_int_equal(c.daemon.log_level.module[LOG_port], 0);
 }
 
 TEST(hugepages__words_and_sizes)
 {
-	struct reason why;
-	struct config c;
-
-	config_defaults(&c);
-	assert_int_equal(set_daemon(&c, "hugepages", "off", &why), 0);
+	assert_int_equal(set_daemon("hugepages", "off"), 0);
 	assert_int_equal(c.daemon.hugepages_mib, CONFIG_HUGEPAGES_OFF);
-	assert_int_equal(set_daemon(&c, "hugepages", "512", &why), 0);
+	assert_int_equal(set_daemon("hugepages", "512"), 0);
 	assert_int_equal(c.daemon.hugepages_mib, 512);
-	assert_int_equal(set_daemon(&c, "hugepages", "0", &why), -EINVAL);
-	assert_int_equal(set_daemon(&c, "hugepages", "on", &why), -EINVAL);
+	assert_int_equal(set_daemon("hugepages", "0"), -EINVAL);
+	assert_int_equal(set_daemon("hugepages", "on"), -EINVAL);
 }
 
 TEST(text__longest_that_fits)
 {
 	char path[PATHS_BYTES_MAX + 1];
-	struct reason why;
-	struct config c;
 
-	config_defaults(&c);
 	memset(path, 'x', sizeof(path));
 	path[PATHS_BYTES_MAX] = '\0';
-	assert_int_equal(set_daemon(&c, "socket", path, &why), -EINVAL);
+	assert_int_equal(set_daemon("socket", path), -EINVAL);
 	path[PATHS_BYTES_MAX - 1] = '\0';
-	assert_int_equal(set_daemon(&c, "socket", path, &why), 0);
+	assert_int_equal(set_daemon("socket", path), 0);
 	assert_string_equal(c.daemon.socket, path);
 }
