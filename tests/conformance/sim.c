@@ -515,7 +515,6 @@ static unsigned busy_poll(struct sim *s, struct sim_node *n)
 	return handled + 1; /* it is not at rest */
 }
 
-/* How many elements the HCAs handled. */
 /* Time without polls because nothing happened: a daemon would have slept. */
 static void tell_sleep(struct sim *s)
 {
@@ -528,7 +527,7 @@ static void tell_sleep(struct sim *s)
 	s->stolen_ns = 0;
 }
 
-static unsigned step(struct sim *s)
+unsigned sim_step(struct sim *s)
 {
 	unsigned n = 0;
 
@@ -546,11 +545,6 @@ void sim_steal(struct sim *s, uint64_t ns)
 {
 	s->now_ns += ns;
 	s->stolen_ns += ns;
-}
-
-void sim_step(struct sim *s)
-{
-	step(s);
 }
 
 void sim_run(struct sim *s, uint64_t ns)
@@ -586,7 +580,7 @@ bool sim_advance(struct sim *s, uint64_t end_ns)
 	uint64_t due;
 
 	/* Two rounds, because a stage may wake one that has had its turn. */
-	if (step(s) || step(s))
+	if (sim_step(s) || sim_step(s))
 		return true;
 	due = sim_next_due(s);
 	if (due == UINT64_MAX)

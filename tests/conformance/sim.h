@@ -268,8 +268,8 @@ uint64_t sim_random(struct sim *s);
 
 /* A frame leaves node `from`: tap and faults, then it is on its way. */
 void sim_wire_send(struct sim *s, int from, const uint8_t *frame, unsigned bytes);
-/* One step of step_ns. */
-void sim_step(struct sim *s);
+/* One step of step_ns. Returns how many elements the HCAs handled. */
+unsigned sim_step(struct sim *s);
 extern const uint8_t sim_macs[SIM_NODES_MAX][6];
 
 /* sim_wire.c, for sim.c: the port of a node; what the network has brought by now; when the next frame

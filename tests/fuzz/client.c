@@ -170,11 +170,25 @@ static void (*const writes[])(struct fuzz_bytes *b) = {
 	write_cq,	    write_page,	    receive,   poll,
 };
 
+/* What creates all again is no news. */
+static void learn_background(void)
+{
+	static bool done;
+
+	if (done)
+		return;
+	done = true;
+	world_rebuild();
+	world_restore();
+	fuzz_background();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_bytes b = {data, size};
 
 	world_start();
+	learn_background();
 	n = &world->node[0];
 	for (unsigned int i = 0; b.left && i < 64; i++)
 		writes[fuzz_u8(&b) % RTE_DIM(writes)](&b);

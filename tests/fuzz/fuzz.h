@@ -26,6 +26,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned int seed);
 
+/*
+ * The background: what inputs reach anyway, where idle modules are polled and what an input did is undone.
+ * It says nothing about an input, yet libFuzzer looks at each counter that an input has moved, which
+ * takes longer than most inputs.
+ *
+ * fuzz_background(): all that has been reached so far belongs to it. fuzz_hide_background(), at the end of
+ * an input: libFuzzer sees the rest alone. Without libFuzzer they do nothing.
+ */
+void fuzz_background(void);
+void fuzz_hide_background(void);
+
 /* The rest of an input. Reading past its end yields zeros. */
 struct fuzz_bytes {
 	const uint8_t *at;

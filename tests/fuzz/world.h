@@ -27,7 +27,7 @@ enum {
 	WORLD_PSN = 0x100, /* initial, of both directions */
 	WORLD_MTU = 256,
 	WORLD_QKEY = 0x11111111,
-	WORLD_BYTES = 1 << 16, /* of the client's memory */
+	WORLD_BYTES = 1 << 14, /* of the client's memory */
 	WORLD_VAULT_BYTES = 4096,
 	WORLD_RECEIVES = 8, /* posted to each queue pair that receives */
 	WORLD_RECEIVE_BYTES = 1024,
