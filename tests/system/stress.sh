@@ -82,7 +82,8 @@ cp "$SCRATCH/check.log" "$SCRATCH/stress.log"
 sed 's/^/   /' "$SCRATCH/stress.log"
 touch "$SCRATCH/watched"
 check 'queue pairs tell what they wait for' wait "$watcher"
-check 'nothing is held any more' wait_for 20 all_back
+# A daemon under a sanitizer on a busy machine has many killed clients to clear away by now.
+check 'nothing is held any more' wait_for 300 all_back
 check 'counters add up' counters_add_up "$SCRATCH/first.log" "$SCRATCH/stress.log"
 check 'the daemon ends cleanly' stop "$daemon"
 check 'no race, no error reported' no_race "$SCRATCH/ring.log" "$SCRATCH"/{first,stress}.log
