@@ -413,26 +413,6 @@ TEST(resolve__again)
 	assert_int_equal(resolve_ip(&ch, id, NULL, "10.1.0.2", 7174, 10), -EINVAL);
 }
 
-TEST(resolve__late_next_hop)
-{
-	uint32_t id;
-
-	ch = open_channel(0);
-	id = fresh(RDMA_PS_TCP);
-	node[0].resolve_again = 5;
-	assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.2", 7174, 100), 0);
-	expect_no_event(&ch);
-	/* It is asked each millisecond, not more. */
-	for (int i = 0; i < 100; i++)
-		turn(&node[0]);
-	assert_int_equal(node[0].resolve_again, 4);
-	pass(3 * MS);
-	expect_no_event(&ch);
-	assert_int_equal(resolve_ip(&ch, id, NULL, "10.0.0.2", 7174, 100), -EINVAL);
-	pass(3 * MS);
-	expect_event(&ch, UCM_EVENT_ADDR_RESOLVED);
-}
-
 /* Only so many next hops are asked for in a second; what is known needs no question. */
 TEST(resolve__questions_are_shared)
 {

@@ -187,18 +187,6 @@ TEST(reject__by_program)
 	}
 }
 
-TEST(reject__nobody_listens)
-{
-	struct end c, l;
-
-	l = listener(1, RDMA_PS_TCP, "10.1.0.2", 7174); /* another device's */
-	c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
-	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
-	settle();
-	assert_int_equal(expect_event(&c.ch, UCM_EVENT_REJECTED).status, CM_REJ_INVALID_SERVICE_ID);
-	expect_no_event(&l.ch);
-}
-
 /* A kind of queue pair that a program may ask for and that nothing here connects. */
 TEST(connect__unknown_service)
 {
@@ -319,26 +307,7 @@ TEST(disconnect__nobody_answers)
 	expect_event(&c.ch, UCM_EVENT_TIMEWAIT_EXIT);
 }
 
-TEST(disconnect__both_at_once)
-{
-	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
-	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
-	uint32_t id = join_ends(&l, &c);
-
-	assert_int_equal(disconnect_id(&c.ch, c.id), 0);
-	assert_int_equal(disconnect_id(&l.ch, id), 0);
-	settle();
-	assert_int_equal(expect_event(&c.ch, UCM_EVENT_DISCONNECTED).status, 0);
-	assert_int_equal(expect_event(&l.ch, UCM_EVENT_DISCONNECTED).status, 0);
-	assert_int_equal(disconnect_id(&l.ch, id), 0);
-	/* Each answers the other's, so that none is repeated. */
-	pass(30000ull * MS);
-	assert_int_equal(cm_counters(node[0].s->cm)->retry, 0);
-	expect_event(&c.ch, UCM_EVENT_TIMEWAIT_EXIT);
-	expect_event(&l.ch, UCM_EVENT_TIMEWAIT_EXIT);
-}
-
-/* As before, but the first one's request was lost: it answers the other's all the same. */
+/* The first one's request was lost: it answers the other's all the same. */
 TEST(disconnect__both_but_one_is_lost)
 {
 	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
@@ -353,26 +322,6 @@ TEST(disconnect__both_but_one_is_lost)
 	settle();
 	assert_int_equal(expect_event(&c.ch, UCM_EVENT_DISCONNECTED).status, 0);
 	assert_int_equal(expect_event(&l.ch, UCM_EVENT_DISCONNECTED).status, 0);
-}
-
-TEST(disconnect__destroyed_instead)
-{
-	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
-	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
-	uint32_t id = join_ends(&l, &c);
-
-	assert_int_equal(destroy_id(&c.ch, c.id, NULL), 0);
-	settle();
-	assert_int_equal(expect_event(&l.ch, UCM_EVENT_DISCONNECTED).uid, 300);
-	assert_int_equal(destroy_id(&l.ch, id, NULL), 0);
-	settle();
-	pass(600000ull * MS);
-	for (unsigned int n = 0; n < 2; n++) {
-		uint32_t connections, orphans;
-
-		cm_census(node[n].s->cm, &connections, &orphans);
-		assert_int_equal(connections, 0);
-	}
 }
 
 /* The data of a QP came before the RTU, and its program says so. */

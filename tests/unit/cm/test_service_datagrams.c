@@ -128,20 +128,6 @@ TEST(sidr__rejected_with_a_qkey)
 	expect_event(&c.ch, UCM_EVENT_UNREACHABLE);
 }
 
-/* An accept without parameters says what is known: no queue pair. */
-TEST(sidr__accepted_without_parameters)
-{
-	struct end l = listener(1, RDMA_PS_UDP, "0.0.0.0", 7174);
-	struct end c = caller(0, RDMA_PS_UDP, "10.0.0.2", 7174);
-	struct rdma_ucm_event_resp e = ud_request(&l, &c, "");
-
-	assert_int_equal(confirm_id(&l.ch, e.id), 0);
-	settle();
-	e = expect_event(&c.ch, UCM_EVENT_ESTABLISHED);
-	assert_int_equal(e.param.ud.qp_num, 0);
-	assert_int_equal(e.param.ud.qkey, UCM_QKEY);
-}
-
 TEST(sidr__too_many_connections)
 {
 	struct cm_service_limits limits = {.protocol = {.connections = 1}};

@@ -386,36 +386,6 @@ TEST(event__byte_that_found_no_room)
 	expect_event(&ch, UCM_EVENT_ADDR_RESOLVED);
 }
 
-TEST(listen__destroyed_with_requests)
-{
-	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
-	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
-	uint32_t events;
-
-	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
-	settle();
-	assert_true(readable(&l.ch));
-	assert_int_equal(destroy_id(&l.ch, l.id, &events), 0);
-	assert_int_equal(events, 0);
-	assert_true(l.ch.flags & CM_CHANNEL_QUIET);
-	assert_false(readable(&l.ch));
-	settle();
-	assert_int_equal(expect_event(&c.ch, UCM_EVENT_REJECTED).status, CM_REJ_CONSUMER);
-	assert_int_equal(cm_service_ids(node[1].s, NULL, 0), 0);
-}
-
-TEST(listen__request_destroyed)
-{
-	struct end l, c;
-	uint32_t id = ask_ends(&l, &c);
-
-	assert_int_equal(destroy_id(&l.ch, id, NULL), 0);
-	settle();
-	assert_int_equal(expect_event(&c.ch, UCM_EVENT_REJECTED).status, CM_REJ_CONSUMER);
-	/* Its number does not exist. */
-	assert_int_equal(accept_id(&l.ch, id, 300, 0x222, ""), -ENOENT);
-}
-
 /* The peer gives up before the request is accepted: no event, the accept fails. */
 TEST(listen__peer_gives_up)
 {
@@ -501,24 +471,6 @@ TEST(migrate__others_stay)
 	assert_int_equal(expect_event(&a, UCM_EVENT_ADDR_RESOLVED).uid, 2);
 	assert_int_equal(expect_event(&a, UCM_EVENT_ADDR_RESOLVED).uid, 3);
 	expect_no_event(&a);
-}
-
-TEST(migrate__listener_with_requests)
-{
-	struct end l = listener(1, RDMA_PS_TCP, "0.0.0.0", 7174);
-	struct end c = caller(0, RDMA_PS_TCP, "10.0.0.2", 7174);
-	struct channel to = open_channel(1);
-	uint32_t events, id;
-
-	assert_int_equal(connect_id(&c.ch, c.id, 0x111, ""), 0);
-	settle();
-	assert_int_equal(migrate(&l.ch, &to, l.id, &events), 0);
-	assert_int_equal(to.flags, CM_CHANNEL_QUIET_THERE);
-	close_channel(&l.ch);
-	id = expect_event(&to, UCM_EVENT_CONNECT_REQUEST).id;
-	assert_int_equal(accept_id(&to, id, 300, 0x222, ""), 0);
-	settle();
-	expect_event(&c.ch, UCM_EVENT_CONNECT_RESPONSE);
 }
 
 TEST(migrate__tickets)
