@@ -20,8 +20,11 @@ UNSEEN void fuzz_background(void)
 {
 	size_t n = (size_t)(counters_end - counters);
 
-	if (!news)
-		news = memset(malloc(n + 1), 0xff, n + 1);
+	if (!news) {
+		news = malloc(n + 1);
+		REQUIRE(news);
+		memset(news, 0xff, n);
+	}
 	for (size_t i = 0; i < n; i++)
 		news[i] = counters[i] ? 0 : news[i];
 }

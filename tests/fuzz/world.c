@@ -235,6 +235,20 @@ static void stop(void)
 	free(vault);
 }
 
+/* Once: later an input may have been at work. */
+static void learn_background(void)
+{
+	static bool done;
+
+	if (done)
+		return;
+	done = true;
+	take_down(ALL);
+	bring(ALL);
+	world_run(DRY_STEPS);
+	fuzz_background();
+}
+
 void world_start(void)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
@@ -265,10 +279,7 @@ void world_start(void)
 		sim_renew(world, 0, i);
 	}
 	bring(ALL);
-	take_down(ALL);
-	bring(ALL);
-	world_run(DRY_STEPS);
-	fuzz_background();
+	learn_background();
 	packets_at_rest = packets_held();
 	descriptors_at_rest = rte_mempool_in_use_count(world->descriptors);
 }
