@@ -104,6 +104,22 @@ static uint64_t grow(const struct delay_params *p, const struct delay_control *c
 	return rate + steps * SETTING(p, delay_ai_rate) * KBIT * parts / DELAY_STEP_US;
 }
 
+/* Counts a sample. Is it one of those for which the flow drains? */
+static bool drains(struct delay_control *c)
+{
+	if (c->drains) {
+		c->drains--;
+		return true;
+	}
+	if (!c->until)
+		c->until = (uint16_t)(DELAY_DRAIN_FIRST << c->drained);
+	if (--c->until)
+		return false;
+	c->drained += c->drained < DELAY_DRAINED_MOST;
+	c->drains = DELAY_DRAIN;
+	return true;
+}
+
 void delay_react(struct dcqcn *f, struct delay_control *c, const struct delay_params *p,
 		 const struct dcqcn_params *limits, uint32_t queue_ns, uint32_t arrived,
 		 uint64_t now_ns)
@@ -116,6 +132,8 @@ void delay_react(struct dcqcn *f, struct delay_control *c, const struct delay_pa
 	rate = f->rate;
 	target_ns = delay_target_ns(p, limits, f->rate);
 	c->last_us = now_us;
+	if (f->lent && drains(c))
+		return;
 	if (queue_ns > target_ns) {
 		c->calm = 0;
 		if (f->rate && !f->lent && !dcqcn_is_quiet(f, limits))

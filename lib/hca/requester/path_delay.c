@@ -93,5 +93,7 @@ uint32_t path_window(const struct engine *e, const struct qp *q)
 		      delay_target_ns(&e->settings.delay, &e->settings.dcqcn, (uint32_t)rate);
 	uint64_t packets = rate * ns / 8000000 / packet_bytes;
 
+	if (delay_drains(&q->trip.control))
+		return PACING_BURST_PACKETS;
 	return (uint32_t)RTE_MAX(packets, (uint64_t)PACING_BURST_PACKETS);
 }

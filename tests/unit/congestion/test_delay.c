@@ -145,6 +145,30 @@ TEST_P(react__grows_back)
 	assert_false(f.lent);
 }
 
+/* After 64 samples, then 128 ... 2^15; the rate stays. Not while nothing limits it. */
+TEST_P(react__drains)
+{
+	unsigned until = DELAY_DRAIN_FIRST;
+	uint32_t rate;
+
+	for (unsigned i = 0; i < 1000; i++)
+		react(0, 0, US);
+	react(1000, 24000, US);
+	rate = f.rate;
+	for (unsigned turn = 0; turn < 12; turn++) {
+		for (unsigned i = 0; i < until; i++) {
+			assert_false(delay_drains(&control));
+			react(15, 0, US); /* no time passes: it does not grow */
+		}
+		for (unsigned i = 0; i < DELAY_DRAIN; i++) {
+			assert_true(delay_drains(&control));
+			react(i % 2 ? 0 : 1000, 0, US);
+		}
+		until = until < 1 << 15 ? 2 * until : until;
+	}
+	assert_int_equal(f.rate, rate);
+}
+
 /* Once a CNP has come the rate is DCQCN's; time and bytes change what delay has set not at all. */
 TEST_P(react__notifications_go_first)
 {

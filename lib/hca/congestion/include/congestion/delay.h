@@ -25,6 +25,12 @@
  *   borrowed    (a CNP)                         DCQCN's     dcqcn_cnp(): the network speaks itself
  *   DCQCN's     more, and no CNP for some time  borrowed    cut: the queue is where nobody marks
  *   DCQCN's     otherwise                       DCQCN's
+ *   borrowed    (DELAY_DRAIN_FIRST of them)     draining    next to nothing is outstanding; the rate stays
+ *   draining    (DELAY_DRAIN of them)           borrowed    as before; twice as many until it drains again
+ *
+ * Why it drains: a flow that begins behind a queue which never empties takes the queue for a part of the
+ * path, adds a target of its own, and so takes the others' shares. But then most of the queue is its own,
+ * and goes when it pauses, and the next sample shows the path as it is.
  *
  * While the delay falls, though above the target, no sample should be handed in: earlier cuts do their
  * work. A loss behind a queue is handed in as an endless delay.
@@ -44,11 +50,14 @@ struct delay_params {
 };
 
 enum {
-	DELAY_CALM = 5,	       /* samples below the target before the rate grows faster */
-	DELAY_CUT_MOST = 25,   /* % of the rate that one cut takes at most */
-	DELAY_STEP_US = 50,    /* in which delay_ai_rate is added */
-	DELAY_FIRST_PART = 64, /* of rpg_max_rate */
-	DELAY_SCALE_MOST = 4   /* times delay_target */
+	DELAY_CALM = 5,		/* samples below the target before the rate grows faster */
+	DELAY_CUT_MOST = 25,	/* % of the rate that one cut takes at most */
+	DELAY_STEP_US = 50,	/* in which delay_ai_rate is added */
+	DELAY_DRAIN_FIRST = 64, /* samples before a flow drains, doubled each time */
+	DELAY_DRAINED_MOST = 9, /* so often */
+	DELAY_DRAIN = 4,	/* samples for which it drains */
+	DELAY_FIRST_PART = 64,	/* of rpg_max_rate */
+	DELAY_SCALE_MOST = 4	/* times delay_target */
 };
 #define DELAY_PERIOD_NS 10000000000ull
 
@@ -63,8 +72,11 @@ struct delay_meter {
 
 /* Of a flow; all zero at first. */
 struct delay_control {
-	uint32_t last_us; /* when delay_react() was called last */
-	uint8_t calm;	  /* samples with next to no queue, in a row */
+	uint32_t last_us;    /* when delay_react() was called last */
+	uint16_t until;	     /* samples before it drains; 0: not set yet */
+	uint8_t calm;	     /* samples with next to no queue, in a row */
+	uint8_t drained : 4; /* times, at most DELAY_DRAINED_MOST */
+	uint8_t drains : 4;  /* samples for which it still drains */
 };
 
 /* A round trip of the path has taken that long, not 0. Returns its standing queueing delay, ns. */
@@ -80,6 +92,12 @@ static inline uint32_t delay_first_rate(const struct dcqcn_params *limits)
 /* The most queueing delay of a flow with that rate, kbit/s, 0: unlimited; ns. */
 uint32_t delay_target_ns(const struct delay_params *p, const struct dcqcn_params *limits,
 			 uint32_t rate);
+
+/* The flow shall have next to nothing outstanding, so that its queues drain. */
+static inline bool delay_drains(const struct delay_control *c)
+{
+	return c->drains;
+}
 
 /*
  * A round trip with that queueing delay has ended, in which `arrived` kbit/s were acknowledged.
