@@ -264,6 +264,25 @@ TEST_EQUAL(sack__tells_what_is_kept)
 	assert_int_equal(sim_counter(s, 0, COUNTER_sacks_sent), 4);
 }
 
+/* A gap fills while its NAK waits. What was late makes patient; what a probe fills was lost. */
+TEST_EQUAL(sack__no_patience_for_probes)
+{
+	struct qp *q = sim_context(s, 0, 0);
+
+	for (uint32_t probe = 0, psn = PSN; probe < 2; probe++, psn += 2) {
+		struct wire_headers h = rig_headers(s, 0, WIRE_RC_WRITE_FIRST, psn, AT, MTU + 8);
+
+		h.ackreq = probe & 1;
+		q->ee_gap.patience = 200;
+		rig_request(s, 0, WIRE_RC_WRITE_LAST, psn + 1, 0, 0, 8);
+		rig_silent(s, 120 * US);
+		rig_send(s, h, NULL, MTU);
+		for (struct rig_packet p; rig_recv(s, &p, 10 * US);)
+			;
+		assert_in_range(q->ee_gap.patience, probe ? 150 : 220, probe ? 150 : 280);
+	}
+}
+
 /* ---- both ---- */
 
 /* Whatever is lost of the first packets in either direction, of any operation. */

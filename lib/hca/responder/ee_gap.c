@@ -7,7 +7,7 @@
  * NAK only makes the peer repeat what is on its way. So some of the gaps that drew a NAK are
  * observed, one at a time: if the missing packet comes twice, the NAK was in vain. After two in a row
  * the queue pair has patience for twice as long as the packet was late. A NAK that was not in vain
- * halves it.
+ * halves it; a probe that fills a gap takes a quarter.
  */
 #include "ee_work.h"
 #include "pipeline/frames.h"
@@ -22,6 +22,11 @@ enum {
 static uint32_t now_of(const struct engine *e)
 {
 	return (uint32_t)(engine_now(e) >> TIME_SHIFT);
+}
+
+static bool is_equal(const struct qp *qp)
+{
+	return qp->agreed & AGREED_REPEAT;
 }
 
 /* ---- patience ---- */
@@ -49,6 +54,22 @@ static void be_patient(struct qp *qp, uint32_t late)
 	qp->ee_gap.patience = RTE_MAX(qp->ee_gap.patience, patience);
 }
 
+static void be_less_patient(struct qp *qp)
+{
+	qp->ee_gap.patience -= (qp->ee_gap.patience + 3) / 4;
+}
+
+/*
+ * Is it a probe? An equal sends one after two round trips, so that a gap that was a loss may fill before its
+ * NAK is due. Probes ask for an acknowledgement; of other packets those do that end a message or a turn.
+ */
+static bool is_probe(const struct ee_work *w)
+{
+	const struct wire_headers *h = &w->a->headers;
+
+	return is_equal(w->qp) && h->ackreq && !(wire_opcodes[h->opcode].flags & WIRE_END);
+}
+
 void ee_came_twice(struct qp *qp, uint32_t psn)
 {
 	if (qp->ee_gap.sample_psn != psn + 1 || !qp->ee_gap.sample_late)
@@ -61,11 +82,6 @@ void ee_came_twice(struct qp *qp, uint32_t psn)
 }
 
 /* ---- NAKs ---- */
-
-static bool is_equal(const struct qp *qp)
-{
-	return qp->agreed & AGREED_REPEAT;
-}
 
 /* An equal gets to know what is kept, unless that is too far away for a map, or too young. */
 static enum response_kind nak_kind(const struct engine *e, const struct qp *qp)
@@ -222,13 +238,17 @@ enum ee_state ee_behind_gap(struct ee_work *w)
 }
 
 /* The missing packet has come: how late? */
-static void end_wait(struct engine *e, struct qp *qp)
+static void end_wait(struct ee_work *w)
 {
-	uint32_t late = now_of(e) - qp->ee_gap.since + 1;
+	struct qp *qp = w->qp;
+	uint32_t late = now_of(w->e) - qp->ee_gap.since + 1;
 
 	if (qp->ee.gap & EE_GAP_LATE) {
-		be_patient(qp, late);
-		ee_wait_no_more(e, qp);
+		if (is_probe(w))
+			be_less_patient(qp);
+		else
+			be_patient(qp, late);
+		ee_wait_no_more(w->e, qp);
 	} else if (qp->ee_gap.sample_psn == psn_sub(qp->ee.expected_psn, 1) + 1) {
 		qp->ee_gap.sample_late = late;
 	}
@@ -241,7 +261,7 @@ void ee_fill_gap(struct ee_work *w)
 	struct early *early = w->ee->early;
 	bool asked = qp->ee.gap & EE_GAP_SEQUENCE || is_equal(qp);
 
-	end_wait(w->e, qp);
+	end_wait(w);
 	if (!qp->ee.gap)
 		return;
 	if (!early_pass(early, qp, qp->ee.expected_psn)) {
