@@ -72,7 +72,7 @@ def rates():
 
 
 def times():
-    lines = series("time", "incast")
+    lines = series("time", "incast of 16, 512 KiB of buffer")
     low, high = -2, 2
     panel = Panel(1, "Incast of 16: 64-KiB WRITEs",
                   (low, high, [(x, f"{10.0**x:g}") for x in range(low, high + 1)],
