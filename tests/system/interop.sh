@@ -40,25 +40,34 @@ boot() {
 		-device virtio-net-pci,netdev=wire,host_mtu=4200
 	qemu=$started
 	exec 8<>"$SCRATCH/guest.in" 9<>"$SCRATCH/guest.out"
-	answer 300 && return
+	answer 300 boot && return
 	cat "$SCRATCH/qemu.log" "$SCRATCH/console"
 	return 1
 }
 
-# answer SECONDS: what the guest prints; its exit code, 124 if nothing comes for so long.
+# answer SECONDS NUMBER: what the guest prints until that command ends; its exit code, 124 if nothing comes for so long. What
+# it still says of a command that was given up is dropped.
 answer() {
-	local line
+	local line said=
 	while IFS= read -r -t "$1" line <&9; do
-		[[ $line != =* ]] || return "${line#=}"
-		echo "${line# }"
+		case $line in
+		"=$2 "*)
+			printf %s "$said"
+			return "${line##* }"
+			;;
+		=*) said= ;;
+		*) said+=${line# }$'\n' ;;
+		esac
 	done
+	printf %s "$said"
 	return 124
 }
 
 # guest COMMAND...: a line for the guest's shell.
 guest() {
-	echo "$*" >&8
-	answer 100
+	local number=$EPOCHREALTIME
+	echo "$number $*" >&8
+	answer 100 "$number"
 }
 
 joined() { grep -q 'joined dgid' "$SCRATCH/server.log" || not_running "$server"; }
