@@ -314,6 +314,30 @@ RIG_TEST(apm_005__another_path_is_refused, armed())
 	rig_expect(s, WIRE_RC_ACK, PSN + 1);
 }
 
+/* What the peer sent before it was ready says nothing of the path it takes now, however late it comes: a request
+ * that another one has overtaken, a response to what was sent before. */
+RIG_TEST(apm_005__but_for_a_late_packet, rearmed())
+{
+	struct wire_headers ack = rig_headers(s, 0, WIRE_RC_ACK, PSN, 0, 0);
+
+	peer_post(s, USER_RDMA_WRITE, MTU);
+	rig_expect(s, WIRE_RC_WRITE_ONLY, PSN);
+	write_from_peer(s, PSN + 1, 0);
+	rig_expect(s, WIRE_RC_ACK, PSN); /* a sequence NAK */
+	assert_state(s, CONTROL_MIG_ARMED);
+	write_from_peer(s, PSN, 1);
+	rig_expect(s, WIRE_RC_ACK, PSN + 1);
+	ack.syndrome = aeth_ack(AETH_CREDIT_INVALID);
+	ack.msn = ack.migreq = 1;
+	rig_send(s, ack, NULL, 0);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
+	assert_state(s, CONTROL_MIG_ARMED);
+	rig_no_event(s);
+	write_from_peer(s, PSN + 2, 1); /* news */
+	rig_silent(s, 20 * US);
+	rig_expect_event(s, EQE_PATH_MIG_ERR, s->node[0].qp[0].qpn);
+}
+
 /* ---- APM-6, APM-7: the program ---- */
 
 static enum ceu_status set_state(struct sim *s, uint8_t op, uint32_t state)

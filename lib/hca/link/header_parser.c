@@ -22,6 +22,7 @@
 #include "pipeline/message.h"
 #include "rx_frames.h"
 #include "virt-to-phys/orphans.h"
+#include "wire/psn.h"
 
 #define OPCODE_SERVICE_MASK 0xe0u /* 0: RC */
 
@@ -111,6 +112,46 @@ static bool comes_along_alternate(const struct qp *q, struct qp_way way, const s
 	return comes_along(p, f) && memcmp(f->dst_ip, own, f->ip_bytes) == 0;
 }
 
+static bool responds(const struct wire_frame *f)
+{
+	return wire_opcodes[f->h.opcode].flags & WIRE_RESPONSE;
+}
+
+/* The peer is ready, as this packet says. Later ones may come that it sent before: requests with earlier PSNs, and
+ * responses to anything that was sent by now. */
+static void note_armed(struct qp *q, const struct wire_frame *f)
+{
+	uint32_t request = __atomic_load_n(&q->ee.expected_psn, __ATOMIC_RELAXED);
+
+	if (!responds(f) && psn_before(request, f->h.psn))
+		request = f->h.psn;
+	__atomic_store_n(&q->armed.request, request, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->armed.response, __atomic_load_n(&q->rtc.next_psn, __ATOMIC_RELAXED),
+			 __ATOMIC_RELAXED);
+}
+
+/* Did it come along the path with a MigReq of before the peer was ready? */
+static bool is_late(const struct qp *q, struct qp_way way, const struct wire_frame *f)
+{
+	const uint32_t *armed = responds(f) ? &q->armed.response : &q->armed.request;
+
+	return psn_before(f->h.psn, __atomic_load_n(armed, __ATOMIC_RELAXED)) &&
+	       comes_along(qp_path_at(q, way.path), f);
+}
+
+/* An armed queue pair and a packet with MigReq 1. False: its sender has gone where we cannot. */
+static bool follows(struct engine *e, struct qp *q, struct qp_way way, const struct wire_frame *f)
+{
+	if (comes_along_alternate(q, way, f)) {
+		qp_migrate(e, hp_counters(e), q);
+		return true;
+	}
+	if (is_late(q, way, f))
+		return true;
+	qp_refuse_migration(e, hp_counters(e), q);
+	return false;
+}
+
 /*
  * A queue pair that may migrate, or waits until its peer may. With MigReq 1 the peer of an armed one has
  * gone to the alternate path, and so do we. Before anything changes the ICRC is checked, however long
@@ -126,17 +167,14 @@ static __rte_noinline enum counter judge_migration(struct engine *e, struct qp *
 
 	if ((asks || ready) && icrc_later(m, f) && !icrc_right(m, f))
 		return COUNTER_drop_rx_icrc;
-	if (asks && qp_receives(qp_state(q))) {
-		if (!comes_along_alternate(q, way, f)) {
-			qp_refuse_migration(e, hp_counters(e), q);
-			return COUNTER_drop_rx_migration;
-		}
-		qp_migrate(e, hp_counters(e), q);
-	}
+	if (asks && qp_receives(qp_state(q)) && !follows(e, q, way, f))
+		return COUNTER_drop_rx_migration;
 	if (unlikely(!comes_along(qp_path(q), f)))
 		return judge_stranger(q);
-	if (ready)
+	if (ready) {
+		note_armed(q, f);
 		qp_arm(q);
+	}
 	return COUNTER_COUNT;
 }
 
