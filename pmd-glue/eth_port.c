@@ -439,6 +439,7 @@ static void fail_over(struct port *port)
 {
 	use_device(port, !port->eth_now);
 	control_count(port, PORT_COUNTER_failovers);
+	port_relinked(port);
 	LOG(NOTICE, "port %s: goes on over %s", port->config.name, port->eth[port->eth_now].device);
 	kernel_refresh(port);
 	for (unsigned int i = 0; i < port->n_own; i++)

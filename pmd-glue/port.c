@@ -376,6 +376,11 @@ struct link_port *port_link(struct port *port)
 	return &port->link;
 }
 
+void port_relinked(struct port *port)
+{
+	__atomic_store_n(&port->link.relinked, port->link.relinked + 1, __ATOMIC_RELEASE);
+}
+
 void port_set_link(struct port *port, bool up)
 {
 	if (port_link_is_up(port) == up)
@@ -383,10 +388,12 @@ void port_set_link(struct port *port, bool up)
 	__atomic_store_n(&port->link_up, up, __ATOMIC_RELAXED);
 	control_count(port, PORT_COUNTER_link_changes);
 	/* The peer may be another one when the link returns. */
-	if (!up)
-		neighbour_forget(&port->neighbours);
-	else
+	if (up) {
 		membership_announce(&port->groups, port_now_ms());
+		port_relinked(port);
+	} else {
+		neighbour_forget(&port->neighbours);
+	}
 	LOG(NOTICE, "port %s: link %s", port->config.name, up ? "up" : "down");
 }
 

@@ -153,6 +153,8 @@ static inline bool port_link_is_up(const struct port *port)
 
 /* Sets the link state and logs and counts a change. Control thread. */
 void port_set_link(struct port *port, bool up);
+/* What was on its way is lost, and what is sent now is not: tells the HCA. Control thread. */
+void port_relinked(struct port *port);
 
 /* The port in slot i of the daemon's table, or NULL; i < PORTS_MAX. Control thread. */
 struct port *port_at(unsigned int i);

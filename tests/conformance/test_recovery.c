@@ -147,6 +147,67 @@ TEST(recovery__all_of_the_first_flight_lost)
 	}
 }
 
+static bool lose_all(struct sim *s, int from, const uint8_t *frame, unsigned bytes, void *arg)
+{
+	(void)s, (void)from, (void)frame, (void)bytes, (void)arg;
+	return true;
+}
+
+static void complete(struct sim *s, unsigned operations, uint64_t ns)
+{
+	uint64_t end_ns = s->now_ns + ns;
+	struct cqe c;
+
+	while (operations && s->now_ns < end_ns) {
+		sim_step(s);
+		while (sim_poll_cq(s, 0, &c)) {
+			assert_int_equal(c.opcode, USER_RDMA_WRITE);
+			operations--;
+		}
+	}
+	assert_int_equal(operations, 0);
+}
+
+/* A dead link is replaced: each queue pair asks by one packet, at once, however rare its probes have become, and
+ * the rest follows when that is acknowledged. Half of them know a round trip. */
+TEST(recovery__a_replaced_link)
+{
+	enum { QPS = 16, PACKETS = 20 };
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct sim_wr wr = {.opcode = USER_RDMA_WRITE, .remote = 1 << 20, .sges = 1};
+
+	p.qps = QPS;
+	p.timeout = 14;
+	for (unsigned equal = 0; equal < 2; equal++) {
+		uint64_t probes, again;
+		struct sim *s;
+
+		p.equal = equal;
+		s = sim_create(&p);
+		wr.sge[0].length = 64;
+		for (unsigned q = 0; q < QPS; q += 2)
+			sim_post(s, 0, q, &wr);
+		complete(s, QPS / 2, 10 * MS);
+		wr.sge[0].length = PACKETS * 1024;
+		s->tap = lose_all;
+		for (unsigned q = 0; q < QPS; q++)
+			sim_post(s, 0, q, &wr);
+		sim_run(s, 25 * MS);
+		s->tap = NULL;
+		probes = sim_counter(s, 0, COUNTER_loss_probes);
+		again = sim_counter(s, 0, COUNTER_retransmitted_packets);
+		s->end[0].port.relinked++;
+		complete(s, QPS, 200 * US);
+		assert_int_equal(sim_counter(s, 0, COUNTER_relink_probes), QPS);
+		assert_int_equal(sim_counter(s, 0, COUNTER_loss_probes), probes);
+		assert_int_equal(sim_counter(s, 0, COUNTER_loss_timeouts), 0);
+		assert_true(sim_counter(s, 0, COUNTER_retransmitted_packets) - again <=
+			    QPS * PACKETS);
+		assert_int_equal(sim_counter(s, 1, COUNTER_duplicate_requests), 0);
+		rig_end(s);
+	}
+}
+
 TEST(recovery__no_probe_without_a_loss)
 {
 	struct sim *s = stream(400, (struct loss){0}, (struct sim_faults){0});

@@ -100,7 +100,7 @@ int icm_map(struct icm *m, uint32_t chunk)
 	err = populate(m->base + (size_t)chunk * ICM_CHUNK_BYTES);
 	if (err)
 		return err;
-	m->chunk[chunk].mapped = true;
+	__atomic_store_n(&m->chunk[chunk].mapped, true, __ATOMIC_RELAXED);
 	__atomic_store_n(&m->mapped, m->mapped + 1, __ATOMIC_RELAXED);
 	return 0;
 }
@@ -112,7 +112,7 @@ int icm_unmap(struct icm *m, uint32_t chunk)
 	if (m->chunk[chunk].live)
 		return -EBUSY;
 	(void)madvise(m->base + (size_t)chunk * ICM_CHUNK_BYTES, ICM_CHUNK_BYTES, MADV_DONTNEED);
-	m->chunk[chunk].mapped = false;
+	__atomic_store_n(&m->chunk[chunk].mapped, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&m->mapped, m->mapped - 1, __ATOMIC_RELAXED);
 	return 0;
 }

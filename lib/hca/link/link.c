@@ -2,6 +2,7 @@
 /* The header_parse stage: transmit, then receive. */
 #include "header_parser.h"
 #include "link/link.h"
+#include "link/link_port.h"
 #include "pipeline/module_run.h"
 #include "tx_arbiter.h"
 
@@ -18,9 +19,20 @@ void link_destroy(struct engine *e)
 	txa_destroy(e);
 }
 
+/* For the requester, which does not see the port. */
+static void pass_relinked(struct engine *e)
+{
+	uint32_t relinked = __atomic_load_n(&e->link->relinked, __ATOMIC_RELAXED);
+
+	if (unlikely(relinked != __atomic_load_n(&e->relinked, __ATOMIC_RELAXED)))
+		__atomic_store_n(&e->relinked, relinked, __ATOMIC_RELAXED);
+}
+
 unsigned header_parse_poll(struct engine *e)
 {
-	unsigned n = module_run(e, MODULE_TXA, txa_poll);
+	unsigned n;
 
+	pass_relinked(e);
+	n = module_run(e, MODULE_TXA, txa_poll);
 	return n + module_run(e, MODULE_HP, hp_poll);
 }

@@ -44,6 +44,7 @@ int rrc_create(struct engine *e)
 	qp_list_init(&c->retransmit, e->qps, offsetof(struct qp, rrc.retransmit));
 	qp_list_init(&c->lossy, e->qps, offsetof(struct qp, rrc.lossy));
 	qp_list_init(&c->filled, e->qps, offsetof(struct qp, repeat.filled));
+	c->walked = e->qps->count;
 	e->rrc = c;
 	c->early = early_create(e, "rrc_early", offsetof(struct qp, repeat.early));
 	if (!c->early) {
@@ -363,6 +364,7 @@ unsigned rrc_poll(struct engine *e)
 		early_look(e, rrc->early, rrc_counters(e));
 	n += rrc_take_expiries(e);
 	n += rrc_look_at_lossy(e);
+	n += rrc_look_at_link(e);
 	n += take_bad_requests(e);
 	return n + retransmit_poll(e);
 }

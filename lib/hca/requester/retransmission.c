@@ -412,6 +412,17 @@ void retransmit_probe(struct engine *e, struct qp *q)
 		retransmit_lost(e, q, q->rrc.unacked_psn);
 }
 
+void retransmit_relinked(struct engine *e, struct qp *q)
+{
+	q->rrc.peer_keeps = 0;
+	if (!q->rrc.srtt_ns)
+		probe_first_flight(e, q);
+	else if (q->rrc.guessed)
+		probe_guessed(e, q);
+	else
+		probe_one(e, q);
+}
+
 /*
  * The missing packet has been acknowledged, and with it what was kept, but not all that was
  * outstanding then: the next one is missing, too. Its NAK may be on its way. If nothing was kept,

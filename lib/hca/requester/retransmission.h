@@ -26,6 +26,10 @@ void retransmit_missing(struct engine *e, struct qp *q, uint32_t psn);
  * at first. */
 void retransmit_probe(struct engine *e, struct qp *q);
 
+/* The same because the port's link was replaced: nothing that was on its way has come. Only the oldest packet; the
+ * rest, if the peer misses it, when that is acknowledged. */
+void retransmit_relinked(struct engine *e, struct qp *q);
+
 /* Of equals: the peer has executed what is before `done`, and what it has sent shows that responses before
  * `end` that have not come are missing. These are asked for, each once in a round trip; and if `end` is behind
  * `done`, the request there is sent again. */

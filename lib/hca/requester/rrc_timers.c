@@ -51,11 +51,14 @@ enum rrc_state rrc_step_probe(struct rrc_work *w)
 {
 	struct qp *q = w->q;
 
-	count(w->c, COUNTER_loss_probes);
+	count(w->c, w->relinked ? COUNTER_relink_probes : COUNTER_loss_probes);
 	if (q->rrc.probes < PROBES_MAX)
 		__atomic_store_n(&q->rrc.probes, q->rrc.probes + 1, __ATOMIC_RELAXED);
 	q->rrc.nak_psn = q->rrc.gap_psn = 0;
-	retransmit_probe(w->e, q);
+	if (unlikely(w->relinked))
+		retransmit_relinked(w->e, q);
+	else
+		retransmit_probe(w->e, q);
 	return RRC_IDLE;
 }
 
@@ -165,6 +168,59 @@ unsigned rrc_look_at_lossy(struct engine *e)
 			break;
 	}
 	return l->head != QP_LIST_END;
+}
+
+/* Does it wait for answers, and send nothing by itself? Without a timer its program does not want to know. */
+static bool may_have_lost(const struct qp *q)
+{
+	return q->service == SERVICE_RC && qp_sends(qp_state(q)) && qp_outstanding(q) &&
+	       qp_timeout_ns(q) && !q->rrc.rnr_waiting && !q->rrc.retransmit.listed;
+}
+
+/* The next context of the walk, if it is one of this engine and may have lost something. */
+static struct qp *next_relinked(struct engine *e)
+{
+	uint32_t index = icm_skip(&e->qps->icm, e->rrc->walked);
+	struct qp *q = qp_at(e->qps, index);
+
+	e->rrc->walked = index + 1;
+	if (index >= e->qps->count || !qp_number(q) || q->engine != e->index)
+		return NULL;
+	return may_have_lost(q) ? q : NULL;
+}
+
+/* The probes before went nowhere: their intervals begin anew. */
+static void probe_relinked(struct engine *e, struct qp *q)
+{
+	struct rrc_work w = {.e = e, .c = rrc_counters(e), .q = q, .relinked = true};
+
+	__atomic_store_n(&q->rrc.probes, 0, __ATOMIC_RELAXED);
+	qp_list_remove(&e->rrc->lossy, q);
+	rrc_run(&w, RRC_PROBE);
+	tc_probed(e, q);
+}
+
+unsigned rrc_look_at_link(struct engine *e)
+{
+	enum { LOOKS = 32, PROBES = 4 };
+	uint32_t relinked = __atomic_load_n(&e->relinked, __ATOMIC_RELAXED);
+	struct rrc *c = e->rrc;
+	unsigned probes = 0;
+	struct qp *q;
+
+	if (unlikely(relinked != c->relinked)) {
+		c->relinked = relinked;
+		c->walked = 0;
+	}
+	if (likely(c->walked >= e->qps->count))
+		return 0;
+	for (unsigned i = 0; i < LOOKS && probes < PROBES && c->walked < e->qps->count; i++) {
+		if (!(q = next_relinked(e)))
+			continue;
+		probe_relinked(e, q);
+		probes++;
+	}
+	return 1;
 }
 
 unsigned rrc_take_expiries(struct engine *e)

@@ -14,6 +14,13 @@ void rrc_watch(struct engine *e, struct qp *q);
  * none that have to be looked at, so the lcore may sleep. */
 unsigned rrc_look_at_lossy(struct engine *e);
 
+/*
+ * When the port's link was replaced or has returned (link_port.h): every queue pair with something outstanding
+ * sends one packet again, which counts as no try. Looks at some contexts in each poll, so that thousands neither
+ * delay the others nor send in one burst. 0: none are left to look at.
+ */
+unsigned rrc_look_at_link(struct engine *e);
+
 /* Takes all wakes: QPs that go away, have failed, have new settings or executed a local
  * operation. */
 void rrc_take_wakes(struct engine *e);

@@ -35,6 +35,8 @@ struct rrc {
 	struct qp_list lossy;	   /* those with rrc_watch() */
 	struct qp_list filled;	   /* those whose next response had come early */
 	struct early *early;
+	uint32_t relinked; /* of the port, as far as it has been looked at */
+	uint32_t walked;   /* contexts looked at since; as many as there are: all */
 };
 
 /* One response, expired timer, bad request or failed queue pair on its way through the states. */
@@ -46,6 +48,7 @@ struct rrc_work {
 	const struct arrival *a;   /* its metadata */
 	enum wire_outcome outcome; /* of the NAK; in FLUSH: of the oldest request, the others are
 				      flushed */
+	bool relinked;		   /* PROBE: because of the port's link */
 	bool kept;		   /* the response is in rrc.early, which owns it */
 	bool again; /* VirtToPhys has a request pending: the response is retried, and continues
 		       where its bytes stopped (rrc.scattered) */

@@ -238,6 +238,18 @@ void tc_restart(struct engine *e, struct qp *q)
 	wheel_insert(e, q, TIMER_LOSS, engine_now(e));
 }
 
+static void note_probe(const struct engine *e, struct qp *q, uint64_t now_ns)
+{
+	q->tc.probed_ns = now_ns;
+	q->tc.probed_missed_ns = engine_missed(e);
+}
+
+void tc_probed(struct engine *e, struct qp *q)
+{
+	note_probe(e, q, e->tc->now_ns);
+	tc_restart(e, q);
+}
+
 /* A command from RequesterTransControl or RequesterRecvControl. */
 static void command(struct engine *e, const struct timer_event *ev)
 {
@@ -328,8 +340,7 @@ static uint64_t report_loss(struct engine *e, struct qp *q, uint64_t now)
 	if (expires <= now)
 		return now + (expire(e, q, TIMER_LOSS, TIMER_EXPIRED) ? ttr : tick);
 	if (probe <= now && expire(e, q, TIMER_LOSS, TIMER_PROBE)) {
-		q->tc.probed_ns = now;
-		q->tc.probed_missed_ns = engine_missed(e);
+		note_probe(e, q, now);
 		probe = now + 2 * qp_probe_ns(e, q);
 	}
 	return RTE_MIN(expires, probe);

@@ -11,7 +11,7 @@
  *
  * An entry may straddle two chunks; it then needs both.
  *
- * Control thread, except `mapped`, which any thread may read. The caller that unmaps a chunk
+ * Control thread, except `mapped` and icm_skip(), which any thread may read. The caller that unmaps a chunk
  * ensures that no other thread writes into it or keeps something there.
  */
 #include <stdbool.h>
@@ -33,7 +33,7 @@ struct icm {
 
 struct icm_chunk {
 	uint32_t live; /* used entries in it, whole or in part */
-	bool mapped;
+	bool mapped;   /* atomic */
 };
 
 /* Reserves address space; touches nothing. 0, -ENOMEM. */
@@ -55,6 +55,18 @@ static inline uint32_t icm_last(const struct icm *m, uint32_t index)
 /* The first entry in a chunk, and one past the last. */
 uint32_t icm_entry_first(const struct icm *m, uint32_t chunk);
 uint32_t icm_entry_end(const struct icm *m, uint32_t chunk);
+
+/*
+ * Where a walk over the entries goes on that has come to `index` < entries: there, or, if no entry there is
+ * used, behind those of the same chunk. Any thread; of a chunk that is being mapped it may say either.
+ */
+static inline uint32_t icm_skip(const struct icm *m, uint32_t index)
+{
+	uint32_t chunk = icm_last(m, index);
+
+	return __atomic_load_n(&m->chunk[chunk].mapped, __ATOMIC_RELAXED) ? index
+									  : icm_entry_end(m, chunk);
+}
 
 /* Is the entry's memory mapped? */
 bool icm_ready(const struct icm *m, uint32_t index);

@@ -29,6 +29,11 @@ struct link_port {
 	 */
 	uint16_t (*tx_burst)(struct link_port *port, uint16_t queue, struct rte_mbuf **frames,
 			     uint16_t n);
+	/*
+	 * Changes when a link that was lost has been replaced, or has returned: what was on its way then is
+	 * lost, and from now on asking for it helps. Atomic; the port writes it, on any thread.
+	 */
+	uint32_t relinked;
 };
 
 #endif

@@ -109,6 +109,7 @@ struct engine {
 	uint64_t heard_ns;  /* HeaderParser: it has handed on all that had arrived by then; atomic.
 			       UINT64_MAX until it looks for the first time */
 	uint64_t missed_ns; /* TimerControl: total time without a poll for arrivals; atomic */
+	uint32_t relinked;  /* the port's (link_port.h), as header_parse has seen it; atomic */
 	uint64_t stood_ns;  /* total time for which it stood (stepping.h); atomic; the lcore loop */
 	struct engine
 		*peers; /* all engines of the HCA, `count` of them (HeaderParser hands over) */
