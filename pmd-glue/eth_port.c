@@ -30,33 +30,42 @@ enum { ETH_DESCRIPTORS = 1024 };
 
 /* ---- data path ---- */
 
-static inline uint16_t in_use(const struct port_queue *q)
+static inline uint16_t device_of(const struct port_queue *q, unsigned which)
 {
-	return __atomic_load_n(&q->eth_id, __ATOMIC_RELAXED);
+	return __atomic_load_n(&q->eth_id[which], __ATOMIC_RELAXED);
 }
 
-/* To a group, and UDP: nobody wants it twice. */
-static bool is_group_datagram(const struct rte_mbuf *m)
+/* Where the UDP header of a frame begins, if its IP header is of the usual length; 0: it has none. */
+static unsigned udp_offset(const struct rte_mbuf *m)
 {
-	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *), *l3 = frame + 14;
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	unsigned l3 = RTE_ETHER_HDR_LEN;
 	uint16_t type;
 
-	if (!(frame[0] & 1) || m->data_len < 14 + VLAN_BYTES + 20)
-		return false;
+	if (m->data_len < RTE_ETHER_HDR_LEN + VLAN_BYTES + IPV4_BYTES)
+		return 0;
 	type = load16(frame + 12);
 	if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_VLAN)) {
 		type = load16(frame + 16);
 		l3 += VLAN_BYTES;
 	}
 	if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4))
-		return l3[9] == IPPROTO_UDP;
-	return type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6) && l3[6] == IPPROTO_UDP;
+		return frame[l3 + 9] == IPPROTO_UDP ? l3 + IPV4_BYTES : 0;
+	return type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6) && frame[l3 + 6] == IPPROTO_UDP
+		       ? l3 + IPV6_BYTES
+		       : 0;
+}
+
+/* To a group, and UDP: nobody wants it twice. */
+static bool is_group_datagram(const struct rte_mbuf *m)
+{
+	return *rte_pktmbuf_mtod(m, const uint8_t *) & 1 && udp_offset(m);
 }
 
 /*
  * The device that is not in use is listened to as well: where two cables join two hosts, the other one may
  * have gone over alone, and sends there. In one network both devices get what goes to a group: it
- * counts once.
+ * counts once, unless both are in use: then what sends there has one link for it.
  */
 static __rte_noinline uint16_t spare_rx(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 {
@@ -64,7 +73,7 @@ static __rte_noinline uint16_t spare_rx(struct port_queue *q, struct rte_mbuf **
 
 	n = rte_eth_rx_burst(spare, q->id, frames, n);
 	for (uint16_t i = 0; i < n; i++) {
-		if (!is_group_datagram(frames[i])) {
+		if (!q->spare_copies || !is_group_datagram(frames[i])) {
 			frames[kept++] = frames[i];
 			continue;
 		}
@@ -79,15 +88,45 @@ static uint16_t eth_raw_rx(struct port_queue *q, struct rte_mbuf **frames, uint1
 {
 	uint16_t first = unlikely(q->has_spare) ? spare_rx(q, frames, n / 2) : 0;
 
-	n = first + rte_eth_rx_burst(in_use(q), q->id, frames + first, n - first);
+	n = first + rte_eth_rx_burst(device_of(q, 0), q->id, frames + first, n - first);
 	for (uint16_t i = 0; i < n; i++)
 		frames[i]->ol_flags &= ~FRAME_MARKS;
 	return n;
 }
 
+/* A queue pair stays on one device, by its UDP source port; anything else is on the first. */
+static unsigned way_of(const struct rte_mbuf *m)
+{
+	unsigned udp = udp_offset(m);
+
+	if (!udp || m->data_len < udp + sizeof(uint16_t))
+		return 0;
+	return (unsigned)__builtin_parity(load16(rte_pktmbuf_mtod(m, const uint8_t *) + udp));
+}
+
+static __rte_noinline uint16_t balanced_tx(struct port_queue *q, struct rte_mbuf **frames,
+					   uint16_t n)
+{
+	uint16_t done = 0, run, sent;
+
+	do {
+		unsigned way = way_of(frames[done]);
+
+		for (run = 1; done + run < n && way_of(frames[done + run]) == way; run++)
+			;
+		sent = rte_eth_tx_burst(device_of(q, way), q->id, frames + done, run);
+		done += sent;
+	} while (sent == run && done < n);
+	return done;
+}
+
 static uint16_t eth_raw_tx(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 {
-	return rte_eth_tx_burst(in_use(q), q->id, frames, n);
+	uint16_t id = device_of(q, 0);
+
+	if (unlikely(id != device_of(q, 1) && n))
+		return balanced_tx(q, frames, n);
+	return rte_eth_tx_burst(id, q->id, frames, n);
 }
 
 static uint16_t eth_tx_plain(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
@@ -375,16 +414,18 @@ static int bring_up(struct port *port, struct eth_device *d)
 	return error ? error : set_mac(port, d);
 }
 
-/* Its queues use that device from now on. The lcores may be polling. */
-static void use_device(struct port *port, unsigned int which)
+/* Its queues use these devices from now on. The lcores may be polling. */
+static void use_devices(struct port *port, unsigned int used)
 {
-	unsigned int other = port->eths > 1 ? !which : which;
+	unsigned int first = used & 1 ? 0 : 1, second = used == 3 ? 1 : first;
+	unsigned int other = port->eths > 1 ? !first : first;
 
-	port->eth_now = which;
+	port->eth_now = first;
 	for (unsigned int i = 0; i < port->config.queues; i++) {
 		struct port_queue *q = &port->queue[i];
 
-		__atomic_store_n(&q->eth_id, port->eth[which].id, __ATOMIC_RELAXED);
+		__atomic_store_n(&q->eth_id[0], port->eth[first].id, __ATOMIC_RELAXED);
+		__atomic_store_n(&q->eth_id[1], port->eth[second].id, __ATOMIC_RELAXED);
 		__atomic_store_n(&q->spare_id, port->eth[other].id, __ATOMIC_RELAXED);
 	}
 }
@@ -403,9 +444,12 @@ static int eth_create(struct port *port)
 		port->eth_now = i; /* which refused() names */
 		error = bring_up(port, &port->eth[i]);
 	}
-	use_device(port, 0);
-	for (unsigned int i = 0; i < port->config.queues; i++)
+	bond_begin(&port->bond, &port->config);
+	use_devices(port, port->bond.used);
+	for (unsigned int i = 0; i < port->config.queues; i++) {
 		port->queue[i].has_spare = port->eths > 1;
+		port->queue[i].spare_copies = port->config.bond_mode == BOND_ACTIVE_BACKUP;
+	}
 	return error;
 }
 
@@ -431,16 +475,18 @@ static bool device_is_up(const struct port *port, const struct eth_device *d)
 	return rte_eth_link_get_nowait(d->id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }
 
-/*
- * The other device's turn. The addresses move with it: MAC address, GIDs and neighbours stay as they are, so
- * that connections notice nothing; what we send tells switches where that MAC address is now.
- */
-static void fail_over(struct port *port)
+/* Names of the devices that carry what is sent. */
+static const char *carriers(const struct port *port)
 {
-	use_device(port, !port->eth_now);
-	control_count(port, PORT_COUNTER_failovers);
-	port_relinked(port);
-	LOG(NOTICE, "port %s: goes on over %s", port->config.name, port->eth[port->eth_now].device);
+	return port->bond.used == 3 ? "both devices" : port->eth[port->eth_now].device;
+}
+
+/*
+ * MAC address, GIDs and neighbours stay as they are when traffic leaves a device, so that connections notice
+ * nothing; what we send tells switches where that MAC address is now.
+ */
+static void tell_neighbours(struct port *port)
+{
 	kernel_refresh(port);
 	for (unsigned int i = 0; i < port->n_own; i++)
 		if (!port->kernel_has[i])
@@ -448,16 +494,32 @@ static void fail_over(struct port *port)
 	membership_announce(&port->groups, port_now_ms());
 }
 
-/* It stays where it is until that link goes down. */
+static void look_at_bond(struct port *port, unsigned int up)
+{
+	unsigned int changes = bond_look(&port->bond, &port->config, up, port_now_ms());
+
+	if (!changes)
+		return;
+	use_devices(port, port->bond.used);
+	LOG(NOTICE, "port %s: goes on over %s", port->config.name, carriers(port));
+	if (!(changes & BOND_LEFT)) {
+		control_count(port, PORT_COUNTER_failbacks);
+		return;
+	}
+	control_count(port, PORT_COUNTER_failovers);
+	port_relinked(port);
+	tell_neighbours(port);
+}
+
 static void look_at_links(struct port *port)
 {
-	bool up = device_is_up(port, &port->eth[port->eth_now]);
+	unsigned int up = 0;
 
-	if (!up && port->eths > 1 && device_is_up(port, &port->eth[!port->eth_now])) {
-		fail_over(port);
-		up = true;
-	}
-	port_set_link(port, up);
+	for (unsigned int i = 0; i < port->eths; i++)
+		up |= (unsigned int)device_is_up(port, &port->eth[i]) << i;
+	if (port->eths > 1)
+		look_at_bond(port, up);
+	port_set_link(port, up != 0);
 }
 
 static int start_device(struct port *port, struct eth_device *d)
@@ -544,14 +606,24 @@ static void eth_poll(struct port *port, uint64_t now_ms)
 	}
 }
 
-static uint32_t eth_speed(struct port *port)
+static uint32_t device_speed(const struct eth_device *d)
 {
 	struct rte_eth_link link;
 
-	if (rte_eth_link_get_nowait(port->eth[port->eth_now].id, &link) != 0 ||
+	if (rte_eth_link_get_nowait(d->id, &link) != 0 ||
 	    link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN)
 		return 0;
 	return link.link_speed;
+}
+
+static uint32_t eth_speed(struct port *port)
+{
+	uint32_t mbps = 0;
+
+	for (unsigned int i = 0; i < port->eths; i++)
+		if (port->bond.used & 1u << i)
+			mbps += device_speed(&port->eth[i]);
+	return mbps;
 }
 
 const struct port_driver eth_port_driver = {

@@ -411,6 +411,7 @@ void port_info(struct port *port, struct port_info *info)
 	memset(info, 0, sizeof(*info));
 	memcpy(info->mac, port->mac, 6);
 	info->link_up = port_link_is_up(port);
+	info->carriers = port->eths > 1 ? port->bond.used : 1;
 	info->link_speed_mbps = port->driver->speed_mbps(port);
 	info->mtu_bytes = port->mtu_bytes;
 	info->path_mtu_bytes = path_mtu(port->mtu_bytes);

@@ -59,9 +59,10 @@ static bool device_is_good(const struct port_config *c)
 
 static bool backup_is_good(const struct port_config *c)
 {
-	return !c->backup[0] ||
-	       (c->type == PORT_AF_PACKET && c->failover_ms != 0 && !strpbrk(c->backup, ",[]\"'") &&
-		strcmp(c->backup, c->device) != 0);
+	if (!c->backup[0])
+		return c->bond_mode == BOND_ACTIVE_BACKUP;
+	return c->type == PORT_AF_PACKET && c->failover_ms != 0 && !strpbrk(c->backup, ",[]\"'") &&
+	       strcmp(c->backup, c->device) != 0;
 }
 
 /* What is wrong, or NULL. */
@@ -77,7 +78,8 @@ static const char *find_fault(const struct port_config *c)
 		return c->type == PORT_RING ? "a ring port needs a peer"
 					    : "device name missing or bad";
 	if (!backup_is_good(c))
-		return "the backup is no other interface, or the port not of type af_packet";
+		return "the backup is no other interface, or the port not of type af_packet, or it "
+		       "is balanced without one";
 	if (c->mac[0] & 1)
 		return "the MAC address is a multicast address";
 	if (!addresses_are_good(c))

@@ -15,6 +15,7 @@
 #include <rte_ring.h>
 #include <rte_spinlock.h>
 
+#include "bond.h"
 #include "capture.h"
 #include "membership.h"
 #include "pause.h"
@@ -46,20 +47,23 @@ struct port_filter {
 };
 
 struct port_queue {
-	struct port *port;		    /* create */
-	uint16_t id;			    /* create */
-	uint16_t eth_id;		    /* control, atomic; real drivers only */
-	uint16_t spare_id;		    /* the same: of the device not in use */
-	bool has_spare;			    /* create */
-	bool captured;			    /* control, atomic: some capture wants its frames */
-	struct rte_ring *rx_ring;	    /* create; ring ports only */
-	struct rte_ring *tx_ring;	    /* create; ring ports only */
-	struct rte_ring *to_control;	    /* create */
-	struct rte_ring *from_control;	    /* create; NULL but on queue 0 */
-	struct rte_ring *loop;		    /* create */
-	struct impairment *impair;	    /* control, atomic, once; NULL: none yet */
-	bool excluded;			    /* control, atomic: wants the poll_lock; memif only */
-	rte_spinlock_t poll_lock;	    /* memif only, see memif_gate.h */
+	struct port *port;	       /* create */
+	uint16_t id;		       /* create */
+	uint16_t eth_id[BOND_DEVICES]; /* control, atomic; real drivers only: of the device that
+					       carries frames, and of the one that shares them; the same if
+					       only one does */
+	uint16_t spare_id;	       /* the same: of the other one than eth_id[0] */
+	bool has_spare;		       /* create */
+	bool spare_copies;	       /* create: what comes to a group is expected on eth_id[0] */
+	bool captured;		       /* control, atomic: some capture wants its frames */
+	struct rte_ring *rx_ring;      /* create; ring ports only */
+	struct rte_ring *tx_ring;      /* create; ring ports only */
+	struct rte_ring *to_control;   /* create */
+	struct rte_ring *from_control; /* create; NULL but on queue 0 */
+	struct rte_ring *loop;	       /* create */
+	struct impairment *impair;     /* control, atomic, once; NULL: none yet */
+	bool excluded;		       /* control, atomic: wants the poll_lock; memif only */
+	rte_spinlock_t poll_lock;      /* memif only, see memif_gate.h */
 	uint64_t count[PORT_COUNTER_COUNT]; /* queue */
 	struct source_limit sources;	    /* queue; its key: create */
 } __rte_cache_aligned;
@@ -122,8 +126,9 @@ struct port {
 	struct ring_wire *wire;
 	unsigned int wire_side;
 	/* real drivers */
-	struct eth_device eth[2];
-	unsigned int eths, eth_now;  /* how many there are; which is in use */
+	struct eth_device eth[BOND_DEVICES];
+	unsigned int eths, eth_now; /* how many there are; which is in use, of two the first */
+	struct bond bond;
 	bool eth_waiting;	     /* memif client: started, server not there yet */
 	struct rte_mempool *rx_pool; /* packet_pool, or one of our own (af_xdp) */
 };

@@ -11,7 +11,12 @@
 #include "views.h"
 #include "wire/crc.h"
 
-enum { ADDRESS_BYTES = INET6_ADDRSTRLEN + 8, STAGE_BYTES = 128, CLIENTS_LISTED_MAX = 32 };
+enum {
+	ACTIVE_BYTES = 2 * PORT_DEVICE_BYTES,
+	ADDRESS_BYTES = INET6_ADDRSTRLEN + 8,
+	STAGE_BYTES = 128,
+	CLIENTS_LISTED_MAX = 32
+};
 
 /* ---- ports ---- */
 
@@ -43,6 +48,18 @@ static const char *mac_text(char text[18], const uint8_t mac[6])
 {
 	snprintf(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
 		 mac[5]);
+	return text;
+}
+
+/* Those of two interfaces that carry what the port sends. */
+static const char *active_text(char text[ACTIVE_BYTES], const struct device *it,
+			       const struct port_info *info)
+{
+	const struct port_config *p = &it->section->port;
+
+	if (p->backup[0])
+		snprintf(text, ACTIVE_BYTES, "%s%s%s", info->carriers & 1 ? p->device : "",
+			 info->carriers == 3 ? " " : "", info->carriers & 2 ? p->backup : "");
 	return text;
 }
 
