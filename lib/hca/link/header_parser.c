@@ -5,7 +5,8 @@
  * service, P_Key, the peer's address (of a datagram: is its sender admitted?). Packets that pass go to RequesterRecvControl (responses) or
  * ExecutionEngine (requests) of the engine that owns the queue pair; the others are dropped, with a
  * counter for each reason. Datagrams to multicast groups go through multicast.c. Reads QP contexts,
- * writes only their counts of refusals and of CNPs, never writes into a frame. Stage header_parse.
+ * writes only their counts of refusals and of CNPs and their state of path migration, never writes into
+ * a frame. Stage header_parse.
  *
  * The states of the design (PARSE_BTH, PARSE_RETH, ...) are lib/common/wire's opcode table, which
  * says what headers follow.
