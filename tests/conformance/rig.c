@@ -227,6 +227,7 @@ bool rig_recv(struct sim *s, struct rig_packet *out, uint64_t ns)
 	wire_address16(out->src_ip, f.src_ip, f.is_ipv6);
 	wire_address16(out->dst_ip, f.dst_ip, f.is_ipv6);
 	out->tos = f.tos;
+	out->tci = f.has_vlan ? f.vlan_tci : -1;
 	out->ttl = f.ttl;
 	out->icrc_right = wire_icrc(frame + f.l3_offset, f.transport_end - f.l3_offset,
 				    f.is_ipv6) == wire_icrc_load(frame + f.transport_end);

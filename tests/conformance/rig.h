@@ -29,6 +29,7 @@ struct rig_packet {
 	uint16_t sport;
 	uint8_t src_ip[16], dst_ip[16];
 	uint8_t tos, ttl;
+	int tci; /* of its VLAN tag; -1: it has none */
 	bool icrc_right;
 };
 

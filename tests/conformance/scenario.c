@@ -54,6 +54,7 @@ static void make(struct play *p, uint64_t seed)
 
 	hca_config_defaults(&config);
 	config.settings.cc = c->cc;
+	config.settings.path_spread = RTE_MAX(1u, c->spread);
 	lay_flows(p);
 	params.settings = &config.settings;
 	params.nodes = 1 + c->senders + 2 * c->victim;

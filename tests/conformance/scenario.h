@@ -20,6 +20,7 @@ struct scenario {
 	bool victim;	  /* the next node WRITEs to the one after it: the last flow */
 	uint8_t opcode;	  /* USER_RDMA_WRITE if 0; USER_RDMA_READ: node 0 READs; USER_SEND */
 	bool equal;	  /* the peers have agreed on selective repeat */
+	uint32_t spread;  /* setting path_spread; 0: 1 */
 	unsigned depth;
 	enum congestion_control cc;
 	enum loss_recovery sender, receiver; /* settings of either end */

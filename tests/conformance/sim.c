@@ -298,12 +298,15 @@ static struct ceu_modify attributes_of(struct sim *s, int node, unsigned i)
 					.max_rd_atomic = p->max_rd_atomic,
 					.max_dest_rd_atomic = p->max_rd_atomic,
 					.traffic_class = p->traffic_class,
+					.sl = p->sl,
 					.hop_limit = 64,
 					.alternate = {.hop_limit = 63},
 					.alternate_timeout = p->alternate_timeout,
 					.alternate_port = 1,
 					.path_mig_state = p->mig_state}};
 
+	m.path.has_vlan = p->vlan;
+	m.path.vlan_tci = p->vlan;
 	memcpy(m.path.dst_mac, sim_macs[other], 6);
 	memcpy(m.path.src_mac, sim_macs[node], 6);
 	memcpy(m.path.src_ip, n->ip, 16);
@@ -399,6 +402,7 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 				   .hop_limit = 64,
 				   .is_ipv6 = peer->ip[10] != 0xff,
 				   .traffic_class = wr->ud_traffic_class,
+				   .sl = wr->ud_sl,
 				   .qpn = wr->ud_qpn,
 				   .qkey = wr->ud_qkey};
 

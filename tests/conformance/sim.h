@@ -107,7 +107,8 @@ struct sim_flow {
 struct sim_params {
 	uint8_t service; /* enum qp_service */
 	uint8_t mtu;	 /* 1..5 */
-	uint8_t traffic_class;
+	uint8_t traffic_class, sl;
+	uint16_t vlan; /* 0: none */
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, max_rd_atomic;
 	uint8_t alternate_timeout; /* of the alternate path, between sim_alternate_ip() of both */
 	uint8_t mig_state;	   /* enum control_mig_state, for QP_ATTR_PATH_MIG_STATE */
@@ -216,7 +217,7 @@ struct sim_wr {
 	const void *units; /* of a local operation, behind the next unit; at most 112 bytes */
 	unsigned unit_bytes;
 	uint32_t ud_qpn, ud_qkey;
-	uint8_t ud_traffic_class;
+	uint8_t ud_traffic_class, ud_sl;
 	const uint8_t *ud_group; /* 16 bytes; NULL: to the peer */
 };
 

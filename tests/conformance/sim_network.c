@@ -31,6 +31,11 @@ static unsigned leaf_of(const struct sim_network *n, unsigned node)
 
 /* ---- making ---- */
 
+static uint32_t mbps_of(const struct sim_network_config *c, unsigned spine)
+{
+	return c->slow_mbps && spine == c->slow_spine ? c->slow_mbps : c->spine_mbps;
+}
+
 /* A leaf has its nodes' links at their numbers, then those to the spines; a spine one to each leaf. */
 static void make_leaf(struct sim_network *n, unsigned leaf)
 {
@@ -42,7 +47,7 @@ static void make_leaf(struct sim_network *n, unsigned leaf)
 		w->port[i].link =
 			i < n->nodes
 				? (struct sim_link){.mbps = c->link_mbps, .delay_ns = c->delay_ns}
-				: (struct sim_link){.mbps = c->spine_mbps,
+				: (struct sim_link){.mbps = mbps_of(c, i - n->nodes),
 						    .delay_ns = c->delay_ns +
 								(i - n->nodes) * c->detour_ns};
 }
@@ -54,7 +59,8 @@ static void make_spine(struct sim_network *n, unsigned spine)
 
 	w->ports = c->leaves;
 	for (unsigned i = 0; i < w->ports; i++)
-		w->port[i].link = (struct sim_link){.mbps = c->spine_mbps, .delay_ns = c->delay_ns};
+		w->port[i].link =
+			(struct sim_link){.mbps = mbps_of(c, spine), .delay_ns = c->delay_ns};
 }
 
 static bool valid(const struct sim_network_config *c, unsigned nodes)

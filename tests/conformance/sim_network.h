@@ -28,6 +28,9 @@ struct sim_network_config {
 	uint64_t delay_ns;    /* of each link */
 	/* By which links from leaves to spine 1 are longer; those to spine 2 by twice as much ... */
 	uint64_t detour_ns;
+	uint32_t
+		slow_mbps; /* instead of spine_mbps, to and from spine number slow_spine; 0: none */
+	unsigned slow_spine;
 	uint32_t spray_ppm; /* so many frames in a million take any spine, at random */
 	struct sim_switch_kind kind;
 };

@@ -642,3 +642,94 @@ TEST_RC(ect__not_otherwise)
 	rig_reconnect(s, 0);
 	first_packet_has(s, 0x68);
 }
+
+/* ---- how networks tell packets apart ---- */
+
+enum { NO_TAG = -1, VLAN = 77 };
+#define TCI(priority, vlan) ((priority) << 13 | (vlan))
+
+struct class_row {
+	uint8_t asked_class, asked_sl;	 /* by the program */
+	uint8_t traffic_class, priority; /* settings */
+	bool priority_tag;
+	uint16_t vlan;
+	uint8_t tos; /* of all packets but CNPs */
+	int tci, cnp_tci;
+};
+
+static const struct class_row classes[] = {
+	{0, 0, 0, 0, false, 0, 0, NO_TAG, NO_TAG},
+	{0x68, 3, 0, 0, false, 0, 0x68, NO_TAG, NO_TAG},
+	{0, 0, 0x90, 5, false, 0, 0x90, NO_TAG, NO_TAG},
+	{0, 0, 0, 0, true, 0, 0, TCI(0, 0), TCI(2, 0)},
+	{0, 0, 0x90, 5, true, 0, 0x90, TCI(5, 0), TCI(2, 0)},
+	{0x68, 11, 0x90, 5, true, 0, 0x68, TCI(3, 0), TCI(2, 0)},
+	{0x68, 0, 0x90, 5, false, VLAN, 0x68, TCI(5, VLAN), TCI(2, VLAN)},
+	{0, 7, 0x90, 5, true, VLAN, 0x90, TCI(7, VLAN), TCI(2, VLAN)},
+};
+
+static struct sim *make_class(const struct class_row *r, enum qp_service service)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct hca_config config;
+
+	hca_config_defaults(&config);
+	config.settings.traffic_class = r->traffic_class;
+	config.settings.priority = r->priority;
+	config.settings.priority_tag = r->priority_tag;
+	config.settings.cnp_dscp = 46;
+	config.settings.cnp_802p_prio = 2;
+	p.settings = &config.settings;
+	p.service = service;
+	p.no_credits = true;
+	p.traffic_class = r->asked_class;
+	p.sl = r->asked_sl;
+	p.vlan = r->vlan;
+	return rig_create(&p);
+}
+
+static void has_class(struct sim *s, uint8_t opcode, uint32_t psn, uint8_t tos, int tci)
+{
+	struct rig_packet p = rig_expect(s, opcode, psn);
+
+	assert_int_equal(p.tos, tos);
+	assert_int_equal(p.tci, tci);
+}
+
+TEST(class__of_connections)
+{
+	for (const struct class_row *r = classes; r < classes + RTE_DIM(classes); r++) {
+		struct sim *s = make_class(r, SERVICE_RC);
+		uint32_t at = post_one(s, 0);
+
+		has_class(s, WIRE_RC_WRITE_ONLY, PSN, r->tos, r->tci);
+		rig_ack(s, 0, PSN, aeth_ack(31), 1);
+		rig_expect_cqe(s, USER_RDMA_WRITE, 0, at);
+		rig_request(s, 0, WIRE_RC_READ_REQUEST, PSN, AT, LEN, 0);
+		has_class(s, WIRE_RC_READ_RESP_ONLY, PSN, r->tos, r->tci);
+		send_marked(s, WIRE_RC_WRITE_ONLY, PSN + 1, LEN);
+		has_class(s, WIRE_CNP, 0, 46 << 2, r->cnp_tci);
+		has_class(s, WIRE_RC_ACK, PSN + 1, r->tos, r->tci);
+		rig_end(s);
+	}
+}
+
+/* Of the VLAN of their address, which that of the simulation lacks. */
+TEST(class__of_datagrams)
+{
+	for (const struct class_row *r = classes; r < classes + RTE_DIM(classes); r++) {
+		struct sim *s = make_class(r, SERVICE_UD);
+		struct sim_wr wr = {.opcode = USER_SEND,
+				    .sge = {{0, LEN, 0}},
+				    .sges = 1,
+				    .ud_qpn = 5,
+				    .ud_qkey = 1,
+				    .ud_traffic_class = r->asked_class,
+				    .ud_sl = r->asked_sl};
+
+		sim_post(s, 0, 0, &wr);
+		has_class(s, WIRE_UD_SEND_ONLY, PSN, r->tos,
+			  r->priority_tag ? r->tci & ~VLAN : NO_TAG);
+		rig_end(s);
+	}
+}

@@ -283,6 +283,74 @@ TEST_EQUAL(sack__no_patience_for_probes)
 	}
 }
 
+/* ---- several ways ---- */
+
+enum { WAYS = 4, WAYS_PACKETS = 20 };
+
+static struct sim *make_spread(bool equal)
+{
+	struct sim_params p = peer_params();
+	struct sim *s;
+
+	p.equal = equal;
+	s = peer_create(&p);
+	s->node[0].hca->engines[0].settings.path_spread = WAYS;
+	return s;
+}
+
+/* Sends WAYS_PACKETS packets in one message. Returns the UDP source port of the first. */
+static unsigned send_bursts(struct sim *s, unsigned ways)
+{
+	unsigned first = 0;
+	struct rig_packet p;
+
+	peer_post(s, USER_RDMA_WRITE, WAYS_PACKETS * MTU);
+	for (unsigned i = 0; i < WAYS_PACKETS; i++) {
+		assert_true(rig_recv(s, &p, MS));
+		assert_int_equal(p.h.psn, PSN + i);
+		first = i ? first : p.sport;
+		assert_int_equal(p.sport, 0xc000 | (first + i / 4 % ways));
+	}
+	return first;
+}
+
+/* Bursts take the ports in turn; a stranger sees one. */
+TEST(spread__only_toward_equals)
+{
+	for (unsigned equal = 0; equal < 2; equal++) {
+		struct sim *s = make_spread(equal);
+
+		send_bursts(s, equal ? WAYS : 1);
+		peer_ack(s, PSN + WAYS_PACKETS - 1, 1);
+		rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
+		rig_end(s);
+	}
+}
+
+/* What came along another way says nothing. What came behind it along its own shows that a packet is
+ * missing, which then goes another way. */
+RIG_TEST(spread__late_is_not_missing, make_spread(true))
+{
+	unsigned first = send_bursts(s, WAYS);
+	struct rig_packet p;
+
+	SACK(s, PSN + 4, PSN + 8, PSN + 9, PSN + 12, PSN + 16);
+	rig_silent(s, 20 * US);
+	assert_int_equal(sim_context(s, 0, 0)->rrc.window, 0);
+	SACK(s, PSN + 4, PSN + 6, PSN + 8, PSN + 9, PSN + 12, PSN + 16);
+	for (unsigned i = 4; i < 6; i++) {
+		p = rig_expect(s, WIRE_RC_WRITE_MIDDLE, PSN + i);
+		assert_int_equal(p.sport, 0xc000 | (first + 2));
+	}
+	SACK(s, PSN + 5, PSN + 6, PSN + 8, PSN + 9, PSN + 11, PSN + 12, PSN + 16);
+	p = rig_expect(s, WIRE_RC_WRITE_MIDDLE, PSN + 10);
+	assert_int_equal(p.sport, 0xc000 | (first + 3));
+	rig_silent(s, 5 * US);
+	peer_ack(s, PSN + WAYS_PACKETS - 1, 1);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
+	assert_int_equal(sim_counter(s, 0, COUNTER_retransmitted_packets), 3);
+}
+
 /* ---- both ---- */
 
 /* Whatever is lost of the first packets in either direction, of any operation. */

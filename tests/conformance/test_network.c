@@ -165,6 +165,42 @@ static void in_vain(const struct row *r, const struct scenario *c, uint64_t seed
 	scenario_free(o);
 }
 
+static double mbps_of(const struct scenario *c, uint64_t seed)
+{
+	struct outcome *o = scenario_run(c, seed);
+	double mbps = scenario_total_mbps(c, o);
+
+	scenario_free(o);
+	return mbps;
+}
+
+/*
+ * Equals between which there are several ways, each as fast as their ports, none as long as another: goodput
+ * when they spread, of that along one way; what is sent again in vain. The same ratio with losses. Then with
+ * one way slow, of the goodput of a connection that has the misfortune to go there.
+ */
+static void spreading(const struct row *r, const struct scenario *c, uint64_t seed, FILE *points,
+		      double figure[FIGURES])
+{
+	struct scenario one = *c, many = *c;
+	double worst = 1e9, least = 1e9, again[FIGURES];
+
+	one.spread = 1;
+	in_vain(r, c, seed, points, again);
+	figure[1] = again[0];
+	figure[0] = mbps_of(&many, seed) / mbps_of(&one, seed);
+	one.faults.loss_ppm = many.faults.loss_ppm = 10000;
+	figure[2] = mbps_of(&many, seed) / mbps_of(&one, seed);
+	one.faults.loss_ppm = many.faults.loss_ppm = 0;
+	for (unsigned i = 0; i < c->network.spines; i++) {
+		many.network.slow_mbps = one.network.slow_mbps = LINK / 10;
+		many.network.slow_spine = one.network.slow_spine = i;
+		worst = RTE_MIN(worst, mbps_of(&one, seed));
+		least = RTE_MIN(least, mbps_of(&many, seed));
+	}
+	figure[3] = least / worst;
+}
+
 /* ---- the table ---- */
 
 #define LINKS .port_mbps = LINK, .link_mbps = LINK, .queue_bytes = 32768, .delay_ns = 500
@@ -285,6 +321,23 @@ static const struct row rows[] = {
 	 20,
 	 goodput,
 	 SHARES(0.75, 0.75, 0.9, 0.8, 0.9, 0.97, 0.99)},
+	{"8 ports over 4 ways of unequal length",
+	 {.network = {LINKS, .leaves = 2, .spines = 4, .spine_mbps = LINK, .detour_ns = 8000,
+		      .kind = {.buffer_bytes = 1 << 20}},
+	  .senders = 1,
+	  .depth = 32,
+	  .equal = true,
+	  .spread = 8,
+	  .sender = KEEP,
+	  .receiver = KEEP,
+	  .warm_ms = 2,
+	  .run_ms = 20},
+	 5,
+	 spreading,
+	 {{"goodput, of one way", 0.97, 1, 0.97, false},
+	  {"packets sent again, of 10^6", 1000, NONE, 1000, true},
+	  {"goodput with 1 % lost, of one way", 0.9, 1, 0.7, false},
+	  {"one way slow: of a connection along it", 1, 2, 1, false}}},
 	{"16 senders, one of them late, no loss",
 	 {.network = {LINKS},
 	  .senders = 16,

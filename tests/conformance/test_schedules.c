@@ -97,6 +97,7 @@ static void one_schedule(struct sim *s, uint64_t seed)
 		struct engine_settings *settings = &s->node[n].hca->engines[0].settings;
 
 		settings->e2e_credits = sim_random(s) & 1;
+		settings->path_spread = 1 + seed / 12 % 3;
 		settings->icrc = seed / 3 & 1 ? ICRC_NEVER : ICRC_ALWAYS;
 	}
 	sim_reset(s, &p);

@@ -25,7 +25,7 @@ enum {
 	CONFIG_CPU_AUTO = -1,	  /* no CPU named: the daemon places the stage */
 	CONFIG_ERROR_BYTES = 512,
 	CONFIG_TEXT_BYTES = 1280, /* a value as text: the placements of all stages */
-	CONFIG_LINES_MAX = 96,	  /* settings of a section whose line is remembered */
+	CONFIG_LINES_MAX = 128,	  /* settings of a section whose line is remembered */
 };
 
 /* Values of daemon_config.hugepages_mib that are not a size. */

@@ -106,6 +106,12 @@ void wire_template_set_tos(struct wire_template *t, uint8_t tos)
 	}
 }
 
+void wire_template_set_priority(struct wire_template *t, uint8_t priority)
+{
+	if (t->l3_offset != WIRE_ETHERNET_BYTES)
+		t->bytes[14] = (uint8_t)((t->bytes[14] & 0x1f) | priority << 5);
+}
+
 uint16_t wire_udp_source_port_of_flow(uint32_t flow_label)
 {
 	uint32_t fl = flow_label & FLOW_LABEL_MASK;

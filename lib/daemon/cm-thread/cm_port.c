@@ -273,6 +273,7 @@ static struct softhca_ah *handle_of(struct cm_port *p, const struct cm_path *pat
 	struct softhca_ah_attr attr = {.gid_index = (uint8_t)gid_index(p, path->sgid),
 				       .traffic_class = path->traffic_class,
 				       .hop_limit = path->hop_limit,
+				       .sl = path->sl,
 				       .flow_label = path->flow_label & 0xfffff};
 	struct remembered *r;
 

@@ -62,6 +62,7 @@ static void fill_req(const struct cm_connection *c, enum cm_service_type type,
 				.rate = c->path.rate & 0x3f,
 				.traffic_class = c->path.traffic_class,
 				.hop_limit = c->path.hop_limit,
+				.sl = c->path.sl & 0xf,
 				.subnet_local = c->path.hop_limit <= 1,
 				.ack_timeout = c->path.ack_timeout & 0x1f,
 			},
@@ -215,6 +216,7 @@ static void take_req(struct cm_connection *c, const struct cm_message *m)
 	c->path.ack_timeout = r->path.ack_timeout;
 	c->path.flow_label = r->path.flow_label;
 	c->path.traffic_class = r->path.traffic_class;
+	c->path.sl = r->path.sl;
 	if (!c->path.hop_limit)
 		c->path.hop_limit = CM_HOP_LIMIT;
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include "base/ip.h"
 #include "ceu_priv.h"
+#include "context/path_class.h"
 #include "context/path_migration.h"
 #include "wire/psn.h"
 
@@ -318,8 +319,9 @@ static unsigned make_path(struct ceu *ceu, struct qp *q, const struct ceu_modify
 		memcpy(path.dst_mac, in->path.dst_mac, 6);
 		memcpy(path.dst_ip, in->attr.dgid, 16);
 		memcpy(to->peer_ip, in->attr.dgid, 16);
-		path.tos = ecn_class(cc_of(ceu, q, to->peer_ip, in->attr.traffic_class),
-				     in->attr.traffic_class);
+		path_set_class(&ceu->config.engines[q->engine], &path, in->attr.traffic_class,
+			       in->attr.sl);
+		path.tos = ecn_class(cc_of(ceu, q, to->peer_ip, in->attr.traffic_class), path.tos);
 		path.flow_label = in->attr.flow_label;
 		path.sport = in->attr.flow_label ? wire_udp_source_port_of_flow(in->attr.flow_label)
 						 : wire_udp_source_port(q->qpn, q->dest_qpn);

@@ -13,6 +13,7 @@ void ceu_alternate_as_path(struct control_qp_attr *a)
 	a->gid_index = a->alternate.gid_index;
 	a->traffic_class = a->alternate.traffic_class;
 	a->hop_limit = a->alternate.hop_limit;
+	a->sl = a->alternate.sl;
 	a->flow_label = a->alternate.flow_label;
 	a->timeout = a->alternate_timeout;
 }

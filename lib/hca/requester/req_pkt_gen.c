@@ -10,7 +10,7 @@
  * this daemon has no ICRC (pipeline/icrc.h).
  */
 #include <errno.h>
-#include "context/qp_context.h"
+#include "context/path_class.h"
 #include "pipeline/message.h"
 #include "req_pkt_gen.h"
 #include "wire/crc.h"
@@ -39,7 +39,7 @@ static void datagram_template(struct engine *e, const struct qp *q, const struct
 	struct wire_path path = e->gids[p->ud_gid];
 
 	path.sport = wire_udp_source_port_ud(qp_number(q));
-	path.tos = p->ud_tclass;
+	path_set_class(e, &path, p->ud_tclass, p->ud_sl);
 	path.ttl = p->ud_hops ? p->ud_hops : WIRE_TTL_DEFAULT;
 	path.flow_label = p->ud_flow;
 	memcpy(path.dst_mac, p->ud_dmac, sizeof(path.dst_mac));
@@ -77,6 +77,7 @@ static bool build(struct engine *e, const struct qp *q, struct rte_mbuf *m)
 	struct wire_template datagram;
 	uint8_t *payload = (uint8_t *)m->buf_addr + HEADROOM_BYTES, *l2;
 	uint32_t bytes = p->payload_bytes, pad = -bytes & 3, transport;
+	unsigned spread = qp_spread(e, q);
 
 	if (q->service == SERVICE_UD) {
 		datagram_template(e, q, p, &datagram);
@@ -87,6 +88,8 @@ static bool build(struct engine *e, const struct qp *q, struct rte_mbuf *m)
 	p->headers.migreq = qp_migreq(way);
 	l2 = payload - transport - t->encap_bytes;
 	wire_stamp(l2, t, transport + bytes + pad + WIRE_ICRC_BYTES, ++g->ip_id);
+	if (unlikely(spread > 1))
+		wire_stamp_port(l2, t, packet_port(p, spread));
 	wire_write_transport(payload - transport, &p->headers);
 	p->l3_offset = t->l3_offset;
 	p->is_ipv6 = t->is_ipv6;

@@ -12,6 +12,7 @@
  * them would provoke another NAK.
  */
 #include "context/pacing.h"
+#include "context/path_class.h"
 #include "outstanding.h"
 #include "path_delay.h"
 #include "requester_trans_control.h"
@@ -154,6 +155,46 @@ enum {
 	SELECTIVE_ALL
 }; /* rrc.selective: the latter for a probe, when nothing is under way */
 
+/*
+ * A network with several ways reorders: a packet is missing only if one came that was sent after it along
+ * the same way, with the same UDP source port. Of each port: the PSN behind the last that the map has.
+ */
+static void find_newest(struct engine *e, uint32_t psn, const uint64_t map[], unsigned spread)
+{
+	uint32_t *newest = e->rrc->newest;
+
+	for (unsigned i = 0; i < spread; i++)
+		newest[i] = psn;
+	for (unsigned i = 0; i < 8 * WIRE_SACK_BYTES; i++)
+		if (map[i / 64] >> i % 64 & 1)
+			newest[spread_port(psn_add(psn, i + 1), spread)] = psn_add(psn, i + 2);
+}
+
+/* Has something come that was sent behind `psn` through that port? */
+static bool is_overtaken(const struct engine *e, const struct qp *q, uint32_t psn, unsigned port,
+			 unsigned spread)
+{
+	return psn_before(psn, spread > 1 ? e->rrc->newest[port] : q->rrc.retransmit_end);
+}
+
+/* All that the map lacks may be on its way still. */
+static bool may_be_late(struct engine *e, const struct qp *q, uint32_t psn, const uint64_t map[])
+{
+	unsigned spread = qp_spread(e, q);
+
+	if (spread == 1)
+		return false;
+	find_newest(e, psn, map, spread);
+	for (unsigned i = 0; i <= 8 * WIRE_SACK_BYTES; i++) {
+		uint32_t at = psn_add(psn, i);
+
+		if ((i == 0 || !(map[(i - 1) / 64] >> (i - 1) % 64 & 1)) &&
+		    psn_before(at, e->rrc->newest[spread_port(at, spread)]))
+			return false;
+	}
+	return true;
+}
+
 static uint32_t walk_time(const struct engine *e)
 {
 	return (uint32_t)(engine_now(e) >> 10) | 1; /* never 0 */
@@ -185,19 +226,33 @@ static bool peer_has(const struct qp *q, uint32_t psn)
 
 /* Is the packet to be sent again in this walk? Only once, unless the peer has got what was new when it was
  * repeated: then the repetition was lost, too. */
-static bool is_missing(const struct qp *q, struct sw_element *sw)
+static bool is_missing(const struct engine *e, const struct qp *q, struct sw_element *sw)
 {
-	if (peer_has(q, sw->psn) || (sw->again && q->rrc.selective != SELECTIVE_ALL &&
-				     !psn_before(sw->again & PSN_MASK, q->rrc.retransmit_end)))
+	unsigned spread = qp_spread(e, q);
+	uint32_t since = sw->again ? sw->again & PSN_MASK : sw->psn;
+
+	if (peer_has(q, sw->psn) ||
+	    (q->rrc.selective != SELECTIVE_ALL &&
+	     !is_overtaken(e, q, since, packet_port(packet_of(sw->m), spread), spread)))
 		return false;
 	sw->again = (PSN_MASK + 1) | qp_next_psn(q);
 	return true;
 }
 
-/* How many responses of the READ should have come: all, if the peer has not got the request. */
-static uint32_t expected_of(const struct qp *q, const struct rd_element *rd)
+/* The peer has not got the request. */
+static bool is_request_missing(const struct engine *e, const struct qp *q, uint32_t psn)
 {
-	if (!peer_has(q, rd->psn) || !psn_before(q->repeat.seen_psn, psn_add(rd->psn, rd->packets)))
+	unsigned spread = qp_spread(e, q);
+
+	return !peer_has(q, psn) && (q->rrc.selective == SELECTIVE_ALL || spread == 1 ||
+				     is_overtaken(e, q, psn, spread_port(psn, spread), spread));
+}
+
+/* How many responses of the READ should have come: all, if the peer has not got the request. */
+static uint32_t expected_of(const struct engine *e, const struct qp *q, const struct rd_element *rd)
+{
+	if (is_request_missing(e, q, rd->psn) ||
+	    !psn_before(q->repeat.seen_psn, psn_add(rd->psn, rd->packets)))
 		return rd->packets;
 	return psn_before(rd->psn, q->repeat.seen_psn) ? psn_sub(q->repeat.seen_psn, rd->psn) : 0;
 }
@@ -232,7 +287,7 @@ static uint32_t next_come(const struct engine *e, const struct qp *q, const stru
 static uint32_t find_missing(const struct engine *e, struct qp *q, struct rd_element *rd,
 			     bool oldest, uint32_t *first)
 {
-	uint32_t done = oldest ? q->rrc.read_packets : 0, end = expected_of(q, rd), n;
+	uint32_t done = oldest ? q->rrc.read_packets : 0, end = expected_of(e, q, rd), n;
 	bool late = q->repeat.late_psn == rd->psn + 1 || !is_under_way(q, rd->again);
 
 	if (psn_before(rd->psn, q->rrc.retransmit_psn))
@@ -325,8 +380,10 @@ static uint32_t map_end(const struct qp *q)
 }
 
 void retransmit_sacked(struct engine *e, struct qp *q, uint32_t psn,
-		       const uint8_t map[WIRE_SACK_BYTES])
+		       const uint8_t bits[WIRE_SACK_BYTES])
 {
+	uint64_t map[WIRE_SACK_BYTES / 8];
+
 	if (engine_setting(e, loss_recovery) != LOSS_RECOVERY_KEEP) { /* changed since */
 		if (!is_known_loss(q, psn))
 			retransmit_lost(e, q, q->rrc.unacked_psn);
@@ -334,10 +391,13 @@ void retransmit_sacked(struct engine *e, struct qp *q, uint32_t psn,
 	}
 	if (is_known_loss(q, psn) && psn_before(psn, q->repeat.done_psn))
 		return; /* an older one */
+	memcpy(map, bits, sizeof(map));
+	if (!is_known_loss(q, psn) && may_be_late(e, q, psn, map))
+		return;
 	note_loss(e, q, psn);
 	q->rrc.peer_keeps = PEER_TRUST;
 	q->repeat.done_psn = q->repeat.map_psn = psn;
-	memcpy(q->repeat.map, map, WIRE_SACK_BYTES);
+	memcpy(q->repeat.map, map, sizeof(map));
 	repeat_before(e, q, map_end(q));
 }
 
@@ -555,7 +615,7 @@ static struct rte_mbuf *read_again(struct engine *e, const struct qp *q,
 	p->qpn = qp_number(q);
 	p->epoch = q->epoch;
 	p->payload_bytes = carries ? sizeof(rd->swap_add) : 0;
-	p->flags = 0;
+	p->flags = (uint8_t)(PACKET_AGAIN * walk_time(e)); /* any port */
 	p->wqe_offset = rd->wqe_offset;
 	memcpy((uint8_t *)m->buf_addr + HEADROOM_BYTES, &rd->swap_add, sizeof(rd->swap_add));
 	p->headers = (struct wire_headers){
@@ -612,14 +672,24 @@ static __rte_noinline struct rte_mbuf *packet_anew(struct engine *e, struct sw_e
 	return m;
 }
 
-/* Takes another reference to a kept packet. NULL: no buffer. */
+/* May its frame be made anew? Not while somebody but MultiQueue holds it: then it has hardly left. */
+static bool may_change(const struct rte_mbuf *m)
+{
+	return rte_mbuf_refcnt_read(m) == 2;
+}
+
+/* Takes another reference to a kept packet; of several ways it goes another one than before. NULL: no
+ * buffer. */
 static struct rte_mbuf *packet_again(struct engine *e, const struct qp *q, struct sw_element *sw)
 {
+	struct packet *p = packet_of(sw->m);
 	uint8_t turn = qp_way(q).turn;
 
-	if (unlikely(packet_of(sw->m)->turn != turn))
+	if (unlikely(p->turn != turn))
 		return packet_anew(e, sw, turn);
 	rte_mbuf_refcnt_update(sw->m, 1);
+	if (qp_spread(e, q) > 1 && may_change(sw->m))
+		p->flags = (uint8_t)((p->flags & ~PACKET_BUILT) + PACKET_AGAIN);
 	return sw->m;
 }
 
@@ -656,7 +726,7 @@ static struct rte_mbuf *missing_part(struct engine *e, struct qp *q, struct sw_e
 
 	if (rd)
 		n = find_missing(e, q, rd, oldest, &first);
-	*none = rd ? n == 0 : !is_missing(q, sw);
+	*none = rd ? n == 0 : !is_missing(e, q, sw);
 	if (*none)
 		return NULL;
 	m = rd ? read_again(e, q, rd, first, n) : packet_again(e, q, sw);
@@ -747,13 +817,12 @@ static uint32_t walk_end(const struct qp *q)
 	return q->rrc.one_missing || q->rrc.selective ? q->rrc.retransmit_end : qp_next_psn(q);
 }
 
-/* What goes alone asks for its acknowledgement. Its frame is made anew, unless somebody but MultiQueue
- * still holds it: then it has hardly left. */
+/* What goes alone asks for its acknowledgement. */
 static void ask(struct rte_mbuf *m)
 {
 	struct packet *p = packet_of(m);
 
-	if (packet_asks(p) || rte_mbuf_refcnt_read(m) != 2)
+	if (packet_asks(p) || !may_change(m))
 		return;
 	packet_ask(p);
 	p->flags &= ~PACKET_BUILT;
@@ -762,9 +831,11 @@ static void ask(struct rte_mbuf *m)
 /* Fills m[] with up to `room` packets of the walk. *wait: it must pause after the last. */
 static unsigned walk(struct engine *e, struct qp *q, struct rte_mbuf **m, unsigned room, bool *wait)
 {
-	unsigned n = 0;
+	unsigned n = 0, spread = qp_spread(e, q);
 
 	*wait = false;
+	if (q->rrc.selective && spread > 1)
+		find_newest(e, q->repeat.map_psn, q->repeat.map, spread);
 	while (n < room && !*wait && psn_before(q->rrc.retransmit_psn, walk_end(q)) &&
 	       (m[n] = q->rrc.selective ? walk_missing(e, q) : walk_next(e, q))) {
 		if (q->rrc.one_missing || q->rrc.selective == SELECTIVE_ALL)

@@ -14,6 +14,7 @@
  *   retransmission.c          go-back-N
  */
 #include "context/early.h"
+#include "context/path_class.h"
 #include "context/qp_context.h"
 #include "context/qp_list.h"
 #include "multi_queue.h"
@@ -37,6 +38,7 @@ struct rrc {
 	struct early *early;
 	uint32_t relinked; /* of the port, as far as it has been looked at */
 	uint32_t walked;   /* contexts looked at since; as many as there are: all */
+	uint32_t newest[SPREAD_MAX]; /* retransmission.c */
 };
 
 /* One response, expired timer, bad request or failed queue pair on its way through the states. */

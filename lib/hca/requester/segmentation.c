@@ -350,7 +350,7 @@ static void datagram_address(const struct visit *v, struct packet *p)
 	p->headers.src_qp = qp_number(v->q);
 	memcpy(p->ud_dmac, u->dmac, sizeof(p->ud_dmac));
 	memcpy(p->ud_dip, u->dip, sizeof(p->ud_dip));
-	p->ud_ipv6 = !!u->is_ipv6;
+	p->ud_sl = u->sl;
 	p->ud_tclass = u->traffic_class;
 	p->ud_hops = u->hop_limit;
 	p->ud_gid = u->gid_index;

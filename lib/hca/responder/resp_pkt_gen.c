@@ -362,7 +362,7 @@ void respg_take_news(const struct engine *e, struct qp *qp)
 	qp->respg.marks_taken = marks;
 }
 
-/* Its own traffic class: a CNP must neither wait behind what it is about, nor be marked. */
+/* Its own traffic class and priority: a CNP must neither wait behind what it is about, nor be marked. */
 static void make_cnp(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
 {
 	struct wire_template t = qp_path(qp)->template;
@@ -370,6 +370,7 @@ static void make_cnp(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
 
 	h.becn = 1;
 	wire_template_set_tos(&t, (uint8_t)(engine_setting(e, cnp_dscp) << 2));
+	wire_template_set_priority(&t, (uint8_t)engine_setting(e, cnp_802p_prio));
 	memset(rte_pktmbuf_mtod(next_buffer(p), uint8_t *), 0, WIRE_CNP_RESERVED_BYTES);
 	seal_along(e, p, qp, &t, &h, WIRE_CNP_RESERVED_BYTES, NULL, false);
 	qp->respg.cnp_ns = engine_now(e);

@@ -17,6 +17,7 @@ static bool address_of(const struct ibv_ah_attr *attr, struct softhca_ah_attr *t
 		.gid_index = grh->sgid_index,
 		.traffic_class = grh->traffic_class,
 		.hop_limit = grh->hop_limit,
+		.sl = attr->sl,
 		.flow_label = grh->flow_label,
 	};
 	memcpy(to->dgid, grh->dgid.raw, sizeof(to->dgid));
@@ -144,8 +145,7 @@ VERBS_PUBLIC int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, 
 			.sgid_index = (uint8_t)index,
 			.hop_limit = 0xff,
 			.traffic_class = route.traffic_class},
-		.dlid = wc->slid,
-		.sl = wc->sl,
+		.dlid = wc->slid, /* wc->sl names the header, no priority */
 		.src_path_bits = wc->dlid_path_bits,
 		.is_global = 1,
 		.port_num = port,

@@ -230,11 +230,13 @@ static int check_attributes(const struct ibv_qp_attr *attr, int mask)
 	return 0;
 }
 
-static struct softhca_ah_attr address_to(const struct ibv_global_route *grh)
+static struct softhca_ah_attr address_to(const struct ibv_ah_attr *ah)
 {
+	const struct ibv_global_route *grh = &ah->grh;
 	struct softhca_ah_attr to = {.gid_index = grh->sgid_index,
 				     .traffic_class = grh->traffic_class,
 				     .hop_limit = grh->hop_limit,
+				     .sl = ah->sl,
 				     .flow_label = grh->flow_label & 0xfffff};
 
 	memcpy(to.dgid, grh->dgid.raw, sizeof(to.dgid));
@@ -245,6 +247,7 @@ static struct ibv_ah_attr address_from(const struct softhca_ah_attr *from, uint8
 {
 	struct ibv_ah_attr to = {.is_global = 1,
 				 .port_num = port,
+				 .sl = from->sl,
 				 .grh = {.sgid_index = from->gid_index,
 					 .traffic_class = from->traffic_class,
 					 .hop_limit = from->hop_limit,
@@ -264,7 +267,7 @@ static void attributes_to(const struct ibv_qp_attr *from, struct softhca_qp_attr
 		.dest_qpn = from->dest_qp_num,
 		.rq_psn = from->rq_psn & 0xffffff,
 		.sq_psn = from->sq_psn & 0xffffff,
-		.av = address_to(&from->ah_attr.grh),
+		.av = address_to(&from->ah_attr),
 		.path_mtu = (uint8_t)from->path_mtu,
 		.timeout = from->timeout,
 		.retry_cnt = from->retry_cnt,
@@ -274,7 +277,7 @@ static void attributes_to(const struct ibv_qp_attr *from, struct softhca_qp_attr
 		.max_dest_rd_atomic = from->max_dest_rd_atomic,
 		.pkey_index = (uint8_t)from->pkey_index,
 		.port = from->port_num,
-		.alternate = address_to(&from->alt_ah_attr.grh),
+		.alternate = address_to(&from->alt_ah_attr),
 		.alternate_timeout = from->alt_timeout,
 		.alternate_pkey_index = (uint8_t)from->alt_pkey_index,
 		.alternate_port = from->alt_port_num,

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * usage: cm_frames FOLDER
+ * usage: cm_frames FOLDER [opcodes]
  * Writes FOLDER/cm.pcap: each message of the connection manager as a RoCEv2 frame, over IPv4 and
  * IPv6, with the lowest, the highest and random values in all of its fields. Prints for each frame
- * what tshark must find in it, as a display filter a line.
+ * what tshark must find in it, as a display filter a line. `opcodes`: FOLDER/opcodes.pcap, a packet of
+ * each opcode that queue pairs send, and prints the opcodes.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "mad_fields.h"
 #include "wire/crc.h"
 #include "wire/encap.h"
+#include "wire/opcode.h"
 #include "xorshift.h"
 
 enum { RANDOM_FRAMES = 2, FRAME_ROOM = 512 };
@@ -226,20 +229,17 @@ static void write_record(FILE *out, const uint8_t *frame, unsigned int n)
 	fwrite(frame, n, 1, out);
 }
 
-/* Ethernet, IP, UDP, BTH, DETH, the MAD, ICRC: as QP 1 sends it. */
-static void write_frame(FILE *out, const struct cm_message *m, bool is_ipv6)
+/* Ethernet, with `priority` a tag, IP, UDP, the headers, `bytes` of a payload, ICRC. */
+static void write_packet(FILE *out, const struct wire_headers *h, bool is_ipv6, bool priority,
+			 const uint8_t *payload, unsigned int bytes)
 {
 	struct wire_path path = {.dst_mac = {2, 0, 0, 0, 0, 2},
 				 .src_mac = {2, 0, 0, 0, 0, 1},
 				 .is_ipv6 = is_ipv6,
+				 .has_vlan = priority,
+				 .vlan_tci = 5 << WIRE_PCP_SHIFT,
 				 .sport = wire_udp_source_port_ud(1),
 				 .ttl = 64};
-	struct wire_headers h = {.opcode = WIRE_UD_SEND_ONLY,
-				 .pkey = 0xffff,
-				 .dest_qp = 1,
-				 .src_qp = 1,
-				 .qkey = CM_QKEY,
-				 .psn = frame_number};
 	struct wire_template template;
 	uint8_t frame[FRAME_ROOM];
 	unsigned int l3, at;
@@ -249,12 +249,66 @@ static void write_frame(FILE *out, const struct cm_message *m, bool is_ipv6)
 	wire_template_build(&template, &path);
 	l3 = template.l3_offset;
 	at = template.encap_bytes;
-	at += wire_write_transport(frame + at, &h);
-	cm_mad_build(m, frame + at);
-	at += CM_MAD_BYTES;
+	at += wire_write_transport(frame + at, h);
+	memcpy(frame + at, payload, bytes);
+	at += bytes;
 	wire_stamp(frame, &template, at + 4 - template.encap_bytes, (uint16_t)frame_number);
 	wire_icrc_store(frame + at, wire_icrc(frame + l3, at - l3, is_ipv6));
 	write_record(out, frame, at + 4);
+}
+
+/* As QP 1 sends it. */
+static void write_frame(FILE *out, const struct cm_message *m, bool is_ipv6)
+{
+	const struct wire_headers h = {.opcode = WIRE_UD_SEND_ONLY,
+				       .pkey = 0xffff,
+				       .dest_qp = 1,
+				       .src_qp = 1,
+				       .qkey = CM_QKEY,
+				       .psn = frame_number};
+	uint8_t mad[CM_MAD_BYTES];
+
+	cm_mad_build(m, mad);
+	write_packet(out, &h, is_ipv6, false, mad, sizeof(mad));
+}
+
+/* A packet of each opcode that we send: of a connection that may migrate, in a tag of VLAN 0. Prints its bytes. */
+static void write_opcodes(FILE *out)
+{
+	unsigned int opcode, bytes;
+
+	for (opcode = 0; opcode < 256; opcode++) {
+		const struct wire_opcode *o = &wire_opcodes[opcode];
+		struct wire_headers h = {.opcode = (uint8_t)opcode,
+					 .pkey = 0xffff,
+					 .dest_qp = 0x123456,
+					 .migreq = 1,
+					 .becn = o->kind == WIRE_KIND_CNP};
+		uint8_t payload[32] = {0};
+
+		if (!o->header_bytes)
+			continue;
+		bytes = o->headers & WIRE_HAS_PAYLOAD ? sizeof(payload) : 0;
+		if (opcode == WIRE_RC_ATOMIC_WRITE)
+			bytes = 8;
+		h.dma_len = bytes;
+		frame_number++;
+		write_packet(out, &h, opcode & 1, true, payload, bytes);
+		printf("%u\n", opcode);
+	}
+}
+
+static FILE *create(const char *folder, const char *name)
+{
+	static const uint32_t header[6] = {0xa1b2c3d4, 2 | 4 << 16, 0, 0, 65535, 1};
+	char path[4096];
+	FILE *out;
+
+	snprintf(path, sizeof(path), "%s/%s.pcap", folder, name);
+	out = fopen(path, "wb");
+	if (out)
+		fwrite(header, sizeof(header), 1, out);
+	return out;
 }
 
 static void both_families(FILE *out, const struct cm_message *m, bool addressed)
@@ -267,20 +321,20 @@ static void both_families(FILE *out, const struct cm_message *m, bool addressed)
 
 int main(int argc, char **argv)
 {
-	static const uint32_t header[6] = {0xa1b2c3d4, 2 | 4 << 16, 0, 0, 65535, 1};
+	bool opcodes = argc == 3 && !strcmp(argv[2], "opcodes");
 	struct cm_message m;
 	unsigned int i;
-	char path[4096];
 	uint16_t type;
-	FILE *out;
+	FILE *out = argc < 2 ? NULL : create(argv[1], opcodes ? "opcodes" : "cm");
 
-	snprintf(path, sizeof(path), "%s/cm.pcap", argc == 2 ? argv[1] : "");
-	out = argc == 2 ? fopen(path, "wb") : NULL;
 	if (!out) {
-		fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
+		fprintf(stderr, "usage: %s FOLDER [opcodes]\n", argv[0]);
 		return 2;
 	}
-	fwrite(header, sizeof(header), 1, out);
+	if (opcodes) {
+		write_opcodes(out);
+		return fclose(out) ? 1 : 0;
+	}
 	for (type = CM_REQ; type <= CM_APR; type++) {
 		for (i = 0; i < RANDOM + RANDOM_FRAMES; i++) {
 			variant = i < RANDOM ? i : RANDOM;

@@ -355,7 +355,8 @@ static struct ibv_qp_attr attributes(enum ibv_qp_state to)
 				   IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT,
 		.ah_attr = {.is_global = 1,
 			    .port_num = 1,
-			    .grh = {.flow_label = 0x12345, .hop_limit = 7, .traffic_class = 0x21}},
+			    .grh = {.flow_label = 0x12345, .hop_limit = 7, .traffic_class = 0x21},
+			    .sl = 5},
 		.max_rd_atomic = 3,
 		.max_dest_rd_atomic = 5,
 		.min_rnr_timer = 9,
@@ -462,6 +463,7 @@ TEST(states__attributes_come_back)
 	BACK(ah_attr.grh.flow_label);
 	BACK(ah_attr.grh.hop_limit);
 	BACK(ah_attr.grh.traffic_class);
+	BACK(ah_attr.sl);
 	BACK(ah_attr.grh.sgid_index);
 #undef BACK
 	assert_memory_equal(&is.ah_attr.grh.dgid, &was.ah_attr.grh.dgid, 16);

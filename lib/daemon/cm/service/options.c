@@ -73,6 +73,7 @@ static int take_record(struct ucm_id *id, const uint8_t record[64])
 	id->path.flow_label = hop >> 8 & 0xfffff;
 	id->path.hop_limit = hop & 0xff ? (uint8_t)hop : UCM_HOP_LIMIT;
 	id->path.traffic_class = record[48];
+	id->path.sl = record[53] & 0xf;
 	if (mtu)
 		id->path.mtu = MIN(mtu, id->path.mtu);
 	return 0;

@@ -89,6 +89,7 @@ void ucm_ah_attr(const struct cm_device *d, const struct cm_path *path,
 			.sgid_index = ucm_gid_index(d, path->sgid),
 			.hop_limit = path->hop_limit,
 			.traffic_class = path->traffic_class},
+		.sl = path->sl,
 		.is_global = 1,
 		.port_num = 1,
 	};
@@ -131,6 +132,7 @@ static void user_path(const struct cm_path *path, struct ib_user_path_rec *out)
 		.pkey = htons(UCM_PKEY),
 		.hop_limit = path->hop_limit,
 		.traffic_class = path->traffic_class,
+		.sl = path->sl,
 		.mtu_selector = SELECT_EXACTLY,
 		.rate_selector = SELECT_EXACTLY,
 		.rate = path->rate,
@@ -227,6 +229,7 @@ static void sa_path(const struct cm_path *path, uint8_t out[64])
 	out[48] = path->traffic_class;
 	out[49] = 0x80; /* reversible */
 	memcpy(out + 50, &pkey, 2);
+	out[53] = path->sl & 0xf;
 	out[54] = (uint8_t)(SELECT_EXACTLY << 6 | path->mtu);
 	out[55] = (uint8_t)(SELECT_EXACTLY << 6 | (path->rate & 0x3f));
 	out[56] = (uint8_t)(SELECT_EXACTLY << 6 | life_of(path));

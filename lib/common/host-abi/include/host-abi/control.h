@@ -19,7 +19,7 @@
 #include <assert.h>
 #include "host-abi/trace_record.h"
 
-#define CONTROL_VERSION	       10u
+#define CONTROL_VERSION	       11u
 #define CONTROL_BYTES_MAX      512
 #define CONTROL_TEXT_BYTES_MAX 65536 /* of the reply to VIEW */
 
@@ -470,7 +470,7 @@ struct control_alternate {
 	uint32_t flow_label;
 	uint8_t gid_index;
 	uint8_t traffic_class, hop_limit;
-	uint8_t reserved;
+	uint8_t sl;
 };
 
 struct control_qp_attr {
@@ -493,6 +493,8 @@ struct control_qp_attr {
 	struct control_alternate alternate;
 	uint8_t alternate_timeout, alternate_pkey_index, alternate_port;
 	uint8_t path_mig_state; /* enum control_mig_state */
+	uint8_t sl;		/* service level: the lower three bits are the 802.1p priority */
+	uint8_t reserved[3];
 };
 
 /* What a queue pair offers or has agreed to (host-abi/ece.h). */

@@ -86,7 +86,8 @@ struct wqe_ud {
 	uint8_t traffic_class;
 	uint8_t dmac[6];
 	uint8_t hop_limit;
-	uint8_t reserved0[5];
+	uint8_t sl; /* the lower three bits are the 802.1p priority */
+	uint8_t reserved0[4];
 	uint8_t dip[16]; /* destination GID */
 	uint32_t qpn;	 /* destination */
 	uint32_t qkey;

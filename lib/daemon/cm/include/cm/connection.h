@@ -25,7 +25,7 @@ struct cm_path {
 	uint16_t device; /* index of the daemon's device */
 	uint8_t sgid[16], dgid[16];
 	uint32_t flow_label;
-	uint8_t traffic_class, hop_limit;
+	uint8_t traffic_class, hop_limit, sl;
 	uint8_t mtu;	     /* 1..5 */
 	uint8_t ack_timeout; /* for both QPs, 5 bits */
 	uint8_t rate;

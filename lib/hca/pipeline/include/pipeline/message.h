@@ -113,13 +113,15 @@ struct packet {
 	struct wire_headers headers;
 	/* UD only: where to. The template of the QP gives the rest. */
 	uint8_t ud_dmac[6];
-	uint8_t ud_ipv6, ud_tclass, ud_hops, ud_gid;
+	uint8_t ud_sl, ud_tclass, ud_hops, ud_gid;
 	uint8_t ud_dip[16];
 	uint32_t ud_flow;
 };
 #define PACKET_CRC   0x01
 #define PACKET_BUILT 0x02 /* the frame is complete: a retransmission, to be sent as it is */
 #define PACKET_REF   0x04 /* with a reference in place of the payload: payload_ref.h */
+#define PACKET_AGAIN                                                                               \
+	0x10 /* the unit of the upper bits: how often its UDP source port was changed, mod 16 */
 #define PACKET_TIMED 0x08 /* the time at which it leaves for the port is noted in its queue pair */
 
 /* A packet received, from HeaderParser to RequesterRecvControl and ExecutionEngine

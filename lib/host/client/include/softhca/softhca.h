@@ -516,8 +516,8 @@ struct softhca_ah_attr {
 	uint8_t dgid[16];
 	uint8_t gid_index; /* ours */
 	uint8_t traffic_class;
-	uint8_t hop_limit; /* 0: default, 64 (1 for a multicast group) */
-	uint8_t reserved;
+	uint8_t hop_limit;   /* 0: default, 64 (1 for a multicast group) */
+	uint8_t sl;	     /* 802.1p priority, 1..7, of tagged packets; 0: the HCA's default */
 	uint32_t flow_label; /* 20 bits */
 };
 
@@ -592,8 +592,8 @@ struct softhca_connect_attr {
 	uint8_t timeout, retry_cnt, rnr_retry,
 		min_rnr_timer;			   /* defaults 14 (67 ms), 7, 7, 12 (640 µs) */
 	uint8_t max_rd_atomic, max_dest_rd_atomic; /* default 16 */
-	uint8_t traffic_class, hop_limit;
-	uint8_t reserved[3];
+	uint8_t traffic_class, hop_limit, sl;
+	uint8_t reserved[2];
 	uint32_t flow_label;
 	uint32_t qkey; /* UD; default 0x11111111 */
 };
