@@ -3,12 +3,12 @@
 # The connection managers of two daemons, joined by memif: rping in both directions, over IPv4 and
 # IPv6. Their own captures are dissected: each connection is made and ended by the messages of the
 # standard, each sent once. Of two HCAs each says whether it gives credits. And an unused thread
-# sleeps; daemon.cm = off.
+# sleeps; daemon.cm = off. And what equals send on a bad network.
 . "$(dirname "$0")/lib.sh"
 need_command tshark
 need_command rping
 
-PINGS=20
+PINGS=20 size=()
 mkdir "$SCRATCH/captures"
 memif_daemons "$SCRATCH/captures"
 
@@ -29,10 +29,10 @@ on_daemon() {
 pings() {
 	local server status=0
 	start server timeout 60 "$TOOL" run --socket "$SCRATCH/$1.sock" -- \
-		rping -s -a "$3" -v -C $PINGS
+		rping -s -a "$3" -v -C $PINGS "${size[@]}"
 	server=$started
 	wait_for 20 listens "$1" || { cat "$SCRATCH/server.log"; return 1; }
-	on_daemon "$2" rping -c -a "$3" -v -C $PINGS "${@:4}" >"$SCRATCH/client.log" 2>&1 || status=$?
+	on_daemon "$2" rping -c -a "$3" -v -C $PINGS "${size[@]}" "${@:4}" >"$SCRATCH/client.log" 2>&1 || status=$?
 	ended_well $status "$SCRATCH/client.log" || {
 		cat "$SCRATCH/client.log"
 		return 1
@@ -132,4 +132,23 @@ check 'daemon.cm=off: no QP 1' grep -q '0 queue pairs' \
 check 'and it says so' grep -q 'no connection manager' <(cm off)
 check 'rping has nobody to ask' refused on_daemon off rping -s -a 192.168.77.1 -C 1
 check 'it ends cleanly' stop "$started"
+
+# Equals on a bad network, several ways: what only they send, and CNPs, in packets with a priority.
+mkdir "$SCRATCH/bad"
+size=(-S 65000)
+daemon bad -c "$SCRATCH/ring.conf" --set left.cc=dcqcn --set right.cc=dcqcn --set left.path_spread=4 \
+	--set left.priority_tag=yes --set left.priority=3 --set left.loss=0.03 --set left.mark=0.05 \
+	--set left.capture="$SCRATCH/bad/bad.pcapng"
+check 'rping between equals, with losses' pings bad bad 192.168.77.1 -I 192.168.77.2
+check 'it ends cleanly' stop "$started"
+# values FILTER FIELD: its different values, in one line.
+values() { tshark -r "$SCRATCH/bad/bad.pcapng" -Y "$1" -T fields -e "$2" 2>/dev/null | sort -u | paste -sd' '; }
+is() { [ "$1" = "$2" ] || ! echo "$1"; }
+check 'REQ and REP: ECE' is "$(values 'infiniband.mad.attributeid in {0x10, 0x13}' infiniband.mad.attributemodifier)" 0x53480001
+check 'WRITEs: four ports' is "$(values 'infiniband.bth.opcode == 7' udp.srcport | wc -w)" 4
+check 'a priority' is "$(values 'ip.src == 192.168.77.1' vlan.priority)" 3
+check 'none of the peer' is "$(values 'ip.src == 192.168.77.2' vlan.priority)" ''
+check 'selective acknowledgements' is "$(values 'infiniband.bth.opcode == 0xd3' ip.src)" 192.168.77.2
+check 'CNPs' is "$(values 'infiniband.bth.opcode == 0x81' ip.dsfield.dscp)" 48
+frames_right "$SCRATCH/bad"
 finish
