@@ -161,13 +161,12 @@ enum {
  */
 static void find_newest(struct engine *e, uint32_t psn, const uint64_t map[], unsigned spread)
 {
-	uint32_t *newest = e->rrc->newest;
-
 	for (unsigned i = 0; i < spread; i++)
-		newest[i] = psn;
-	for (unsigned i = 0; i < 8 * WIRE_SACK_BYTES; i++)
+		e->rrc->newest[i] = psn;
+	for (uint32_t i = 0, at = psn_add(psn, 1); i < 8 * WIRE_SACK_BYTES;
+	     i++, at = psn_add(at, 1))
 		if (map[i / 64] >> i % 64 & 1)
-			newest[spread_port(psn_add(psn, i + 1), spread)] = psn_add(psn, i + 2);
+			e->rrc->newest[spread_port(at, spread)] = psn_add(at, 1);
 }
 
 /* Has something come that was sent behind `psn` through that port? */
@@ -185,13 +184,10 @@ static bool may_be_late(struct engine *e, const struct qp *q, uint32_t psn, cons
 	if (spread == 1)
 		return false;
 	find_newest(e, psn, map, spread);
-	for (unsigned i = 0; i <= 8 * WIRE_SACK_BYTES; i++) {
-		uint32_t at = psn_add(psn, i);
-
+	for (uint32_t i = 0, at = psn; i <= 8 * WIRE_SACK_BYTES; at = psn_add(psn, ++i))
 		if ((i == 0 || !(map[(i - 1) / 64] >> (i - 1) % 64 & 1)) &&
 		    psn_before(at, e->rrc->newest[spread_port(at, spread)]))
 			return false;
-	}
 	return true;
 }
 
@@ -678,8 +674,7 @@ static bool may_change(const struct rte_mbuf *m)
 	return rte_mbuf_refcnt_read(m) == 2;
 }
 
-/* Takes another reference to a kept packet; of several ways it goes another one than before. NULL: no
- * buffer. */
+/* Another reference to a kept packet, which goes another way if there are several. NULL: no buffer. */
 static struct rte_mbuf *packet_again(struct engine *e, const struct qp *q, struct sw_element *sw)
 {
 	struct packet *p = packet_of(sw->m);

@@ -36,8 +36,8 @@ struct rrc {
 	struct qp_list lossy;	   /* those with rrc_watch() */
 	struct qp_list filled;	   /* those whose next response had come early */
 	struct early *early;
-	uint32_t relinked; /* of the port, as far as it has been looked at */
-	uint32_t walked;   /* contexts looked at since; as many as there are: all */
+	uint32_t relinked;	     /* of the port, as far as it has been looked at */
+	uint32_t walked;	     /* contexts looked at since; as many as there are: all */
 	uint32_t newest[SPREAD_MAX]; /* retransmission.c */
 };
 
