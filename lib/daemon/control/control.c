@@ -470,10 +470,11 @@ unsigned int control_serve(struct control *c, const struct source *source, uint3
 	return session_serve(client);
 }
 
-/* One whose user has had his time makes room for the next. */
-static void free_clients(struct control *c)
+/* One whose user has had his time makes room for the next. Returns how many have ended. */
+static unsigned int free_clients(struct control *c)
 {
 	const struct client *last = TAILQ_LAST(&c->ended, client_queue);
+	unsigned int ended = 0;
 	struct client *client;
 	bool more = last;
 
@@ -482,11 +483,13 @@ static void free_clients(struct control *c)
 		more = client != last;
 		if (control_may_serve(client)) {
 			client_end(client);
+			ended++;
 		} else {
 			TAILQ_REMOVE(&c->ended, client, of_ended);
 			TAILQ_INSERT_TAIL(&c->ended, client, of_ended);
 		}
 	}
+	return ended;
 }
 
 /* Who has neither opened a device, nor looks at anything, nor keeps a module paused, nor has become a
@@ -514,7 +517,10 @@ static void let_time_pass(struct control *c)
 
 	c->turned_ns = now;
 	c->attended_ns += passed_ns < TURN_NS_MAX ? passed_ns : TURN_NS_MAX;
-	share_refill(c->shares, SHARE_control_us);
+	/* Nobody is kept waiting by what one who is alone has had too much: turns in which he only paid it
+	 * back would serve no one. */
+	while (share_refill(c->shares, SHARE_control_us) && !c->company)
+		;
 	if (now - c->second_ns >= NS_IN_S) {
 		c->second_ns = now;
 		share_refill(c->shares, SHARE_log_lines);
@@ -586,7 +592,7 @@ void control_wait(struct control *c, int timeout_ms, bool spare)
 int control_poll(struct control *c, int timeout_ms)
 {
 	struct epoll_event events[EVENTS_PER_TURN];
-	unsigned int done;
+	unsigned int done, ended = 0;
 	int n;
 
 	if (c->pending && (timeout_ms < 0 || timeout_ms > 1))
@@ -600,11 +606,18 @@ int control_poll(struct control *c, int timeout_ms)
 	let_time_pass(c);
 	users_turn(c);
 	pieces_turn(c); /* before requests take the time of their users */
+	if (c->ended_first)
+		ended = free_clients(c);
+	if (ended) /* perhaps with them a user that is in the list */
+		n = epoll_wait(c->epoll, events, EVENTS_PER_TURN, 0);
 	done = sessions_retry(c);
 	for (int i = 0; i < n; i++)
 		done += control_serve(c, events[i].data.ptr, events[i].events);
 	look_for_faults(c);
-	free_clients(c);
+	if (!c->ended_first)
+		ended = free_clients(c);
+	if (done || ended)
+		c->ended_first = !c->ended_first;
 	users_turn_end(c);
 	FOR_EACH_DEVICE (d, c) {
 		ceu_tidy(d->config.ceu);

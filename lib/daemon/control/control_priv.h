@@ -322,6 +322,7 @@ struct control {
 	/* Whatever happens in every turn must not depend on how many clients there are, or one user's
 	 * would slow down each request of another's. */
 	struct client_queue ended;		  /* gone, and not torn down yet */
+	bool ended_first;			  /* they come before requests in this turn */
 	struct client_queue waiting[RETRY_WAITS]; /* pending, each in the order of retry_ns */
 	unsigned int pending;
 	/* Pieces with something to be populated, and mappings of destroyed ones: pieces.c. */

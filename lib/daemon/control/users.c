@@ -11,7 +11,7 @@
  *     - stands while the thread is likely to get the next request of another user, who has just been answered; but
  *       not for longer than BULK_DUE_NS at a time.
  *
- * None of this applies while only one user is connected.
+ * None of this applies while only one user is connected, who then does not wait for what he has had too much, either.
  */
 #include <errno.h>
 #include <stdlib.h>

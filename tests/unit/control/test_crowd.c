@@ -2,6 +2,7 @@
 /* What a turn of the control thread costs does not depend on how many clients there are, or on what
  * they wait for. Measured in its CPU time: the least of many turns, so that a busy machine makes no
  * difference. */
+#include <pthread.h>
 #include <sys/resource.h>
 #include "hca_test.h"
 #include "raw_client.h"
@@ -11,6 +12,9 @@ enum {
 	FDS_EACH = 4, /* of this process, for a client: both ends */
 	REQUESTS = 1000,
 	SETTLED_MS = 300, /* from then on each of them is asked again as seldom as ever */
+	BUSY = 32,
+	QUEUED = 32, /* requests of each of these, always */
+	GONE = 50,
 };
 
 /* Of the turn that serves a request, ns. */
@@ -70,5 +74,54 @@ TEST(crowd__that_waits_for_neighbours_costs_others_nothing)
 		close(crowd[i]);
 	}
 	close(fd);
+	assert_true(fixture_wait_clients(&f, 0));
+}
+
+static struct {
+	int fd[BUSY];
+	bool stop; /* atomic */
+} busy;
+
+static void ask(int fd)
+{
+	const struct control_header query = {.type = CONTROL_QUERY_PORT};
+
+	raw_send(fd, &query, sizeof(query), NULL, 0);
+}
+
+static void *ask_on(void *arg)
+{
+	uint8_t reply[256];
+
+	while (!__atomic_load_n(&busy.stop, __ATOMIC_RELAXED))
+		for (int i = 0; i < BUSY; i++)
+			while (recv(busy.fd[i], reply, sizeof(reply), MSG_DONTWAIT) > 0)
+				ask(busy.fd[i]);
+	return arg;
+}
+
+/* Nor does a user whose programs always ask, and take all his time, end up with all connections held by those that
+ * have gone. */
+TEST(crowd__that_asks_without_pause_leaves_time_for_those_that_end)
+{
+	struct control_hello_reply hello;
+	pthread_t asker;
+	int gone[GONE];
+
+	for (int i = 0; i < BUSY; i++) {
+		busy.fd[i] = raw_open(f.path, &hello);
+		for (int n = 0; n < QUEUED; n++)
+			ask(busy.fd[i]);
+	}
+	assert_int_equal(pthread_create(&asker, NULL, ask_on, NULL), 0);
+	for (int i = 0; i < GONE; i++)
+		gone[i] = raw_open(f.path, &hello);
+	for (int i = 0; i < GONE; i++)
+		close(gone[i]);
+	assert_true(fixture_wait_clients(&f, BUSY));
+	__atomic_store_n(&busy.stop, true, __ATOMIC_RELAXED);
+	pthread_join(asker, NULL);
+	for (int i = 0; i < BUSY; i++)
+		close(busy.fd[i]);
 	assert_true(fixture_wait_clients(&f, 0));
 }

@@ -132,3 +132,30 @@ TEST(bulk__rests_and_stands_for_who_is_awaited)
 	shares_destroy(shares);
 	free(c);
 }
+
+TEST(debt__is_paid_to_others_not_to_nobody)
+{
+	struct shares *shares = shares_create(0);
+	struct control *c = calloc(1, sizeof(*c));
+	struct user user = {.uid = 1000};
+	struct client debtor = {.control = c, .user = &user};
+
+	c->shares = shares;
+	c->epoll = epoll_create1(EPOLL_CLOEXEC);
+	TAILQ_INIT(&c->ended);
+	TAILQ_INIT(&c->populating);
+	TAILQ_INIT(&c->leaving);
+	assert_int_equal(share_client_begin(shares, 1000, 1, &debtor.shares), 0);
+	for (int company = 1; company >= 0; company--) {
+		share_spend(&debtor.shares, SHARE_control_us, MS);
+		c->company = company;
+		assert_int_equal(control_poll(c, 0), 0);
+		assert_int_equal(control_may_serve(&debtor), !company);
+	}
+	while (share_refill(shares, SHARE_control_us))
+		;
+	share_client_end(&debtor.shares);
+	shares_destroy(shares);
+	close(c->epoll);
+	free(c);
+}
