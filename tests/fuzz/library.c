@@ -197,7 +197,7 @@ static void completion_queue(void)
 	uint8_t how = fuzz_u8(input);
 
 	if (!*cq)
-		*cq = softhca_create_cq(ctx, 1 + how, NULL, NULL);
+		*cq = softhca_create_cq(ctx, how < UINT8_MAX ? 1u + how : UINT32_MAX, NULL, NULL);
 	else if (how < 0x80)
 		done(softhca_resize_cq(*cq, 1 + how));
 	else if (done(softhca_destroy_cq(*cq)))

@@ -248,6 +248,14 @@ struct work_queue {
 	uint64_t *wr_id;
 };
 
+/* Requests posted and not completed. None if the daemon has completed what was never posted. */
+static inline uint32_t outstanding(const struct work_queue *q)
+{
+	uint32_t n = q->head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE);
+
+	return likely(n <= q->max_wr) ? n : 0;
+}
+
 /* Send requests written into a queue whose doorbell has not been rung yet. */
 struct posting {
 	uint32_t head;		 /* the queue's, after the doorbell */

@@ -15,7 +15,8 @@
 #include "client_priv.h"
 #include "host-abi/cm_channel.h"
 
-enum { QPS_MAX = 1 << QPN_INDEX_BITS_MAX };
+/* What a daemon may promise at most: the sizes of queues are computed in 32 bits. */
+enum { QPS_MAX = 1 << QPN_INDEX_BITS_MAX, ENTRIES_MAX = 1 << 30, WQE_MAX = 1 << 12 };
 
 /* A hint to the core that this thread spins. */
 static inline void cpu_relax(void)
@@ -147,14 +148,20 @@ static int hello(struct softhca_context *ctx, const char *device)
 	return ctx->bell < 0 || ctx->hello.version != CONTROL_VERSION ? -EPROTO : 0;
 }
 
+static bool believable(const struct control_hello_reply *limit)
+{
+	return limit->max_qp <= QPS_MAX && limit->max_cqe <= ENTRIES_MAX &&
+	       limit->max_qp_wr <= ENTRIES_MAX && limit->max_srq_wr <= ENTRIES_MAX &&
+	       limit->max_sge <= WQE_MAX && limit->max_inline_bytes <= WQE_MAX;
+}
+
 static int tables(struct softhca_context *ctx)
 {
-	uint32_t n = 1;
+	uint32_t n;
 
-	if (ctx->hello.max_qp > QPS_MAX)
+	if (!believable(&ctx->hello))
 		return -EPROTO;
-	while (n < ctx->hello.max_qp)
-		n *= 2;
+	n = round_up(ctx->hello.max_qp, 1);
 	ctx->qp_mask = n - 1;
 	ctx->qps = calloc(n, sizeof(ctx->qps[0]));
 	return ctx->qps ? 0 : -ENOMEM;

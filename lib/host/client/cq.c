@@ -295,14 +295,15 @@ static inline bool on_daemons_cpu(const struct softhca_context *ctx)
 
 int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc)
 {
-	uint32_t consumed;
+	uint32_t consumed, end;
 	int done = 0;
 
 	if (unlikely(__atomic_load_n(&cq->node.ctx->unrung, __ATOMIC_RELAXED)))
 		ring_unrung(cq->node.ctx);
 	spin_lock(&cq->lock);
 	consumed = cq->consumed;
-	while (done < n) {
+	end = consumed + cq->mask + 1; /* a daemon that writes on and on does not keep us here */
+	while (done < n && consumed != end) {
 		struct cqe *e = &cq->buffer[consumed & cq->mask];
 
 		if (!ours(e))
@@ -357,10 +358,10 @@ static uint32_t signaled(struct work_queue *sq)
 	uint32_t n = 0;
 
 	spin_lock(&sq->lock);
-	for (uint32_t i = __atomic_load_n(&sq->tail, __ATOMIC_ACQUIRE); i != sq->head; i++) {
+	for (uint32_t left = outstanding(sq); left; left--) {
+		const size_t index = (sq->head - left) & sq->mask;
 		const struct wqe_next *next =
-			(const struct wqe_next *)(sq->buffer +
-						  ((size_t)(i & sq->mask) << sq->shift));
+			(const struct wqe_next *)(sq->buffer + (index << sq->shift));
 
 		n += (next->flags & WQE_SIGNALED) != 0;
 	}

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "ask.h"
+#include "base/limits.h"
 #include "client_priv.h"
 #include "host-abi/cm_channel.h"
 
@@ -50,7 +51,7 @@ int softhca_device_list(const char *socket_path, struct softhca_device_info *lis
 		return fd;
 	ask_hcas(&hcas);
 	rc = device_query(fd, 0, &r);
-	for (uint32_t i = 0; !rc; i++) {
+	for (uint32_t i = 0; !rc && i < HCA_MAX; i++) {
 		info_of(&r, i, &info);
 		if (cm_channel_uses(&hcas, info.name) && found++ < n)
 			list[found - 1] = info;

@@ -262,7 +262,8 @@ static bool event_there(const struct softhca_context *ctx)
 void events_drain(struct softhca_context *ctx)
 {
 	pthread_mutex_lock(&ctx->event_lock);
-	while (event_there(ctx)) {
+	/* What has been written by now, and no more: the daemon may write on and on. */
+	for (unsigned int n = 0; n < EQ_ENTRIES && event_there(ctx); n++) {
 		struct eqe e = ctx->page->eq[ctx->eq_taken % EQ_ENTRIES];
 
 		__atomic_store_n(&ctx->eq_taken, ctx->eq_taken + 1, __ATOMIC_RELAXED);
@@ -279,6 +280,17 @@ static void drain(struct softhca_context *ctx)
 	pthread_mutex_unlock(&ctx->lock);
 }
 
+/* Takes one ring; should there be more, poll() returns once more. A daemon that rings on and on does not keep the
+ * dispatcher from its other descriptors; one that has hung up there is as good as dead. */
+static void bell_take(struct softhca_context *ctx)
+{
+	char byte;
+	ssize_t n = recv(ctx->bell, &byte, 1, MSG_DONTWAIT);
+
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		__atomic_store_n(&ctx->dead, 1, __ATOMIC_SEQ_CST);
+}
+
 /* Sleeps until the bell rings, the daemon dies or the context is closed; a moment only while
  * doorbells wait for room, which nothing announces. False: closed. */
 static bool sleep_until_bell(struct softhca_context *ctx, struct sharing_worker *worker)
@@ -287,7 +299,6 @@ static bool sleep_until_bell(struct softhca_context *ctx, struct sharing_worker 
 			      {.fd = ctx->wake, .events = POLLIN},
 			      {.fd = ctx->fd, .events = POLLRDHUP}};
 	uint64_t times;
-	char byte;
 	int n;
 
 	__atomic_store_n(&ctx->page->waiting, 1, __ATOMIC_SEQ_CST);
@@ -303,8 +314,8 @@ static bool sleep_until_bell(struct softhca_context *ctx, struct sharing_worker 
 	if (p[1].revents && read(ctx->wake, &times, sizeof(times)) == sizeof(times) &&
 	    __atomic_load_n(&ctx->closing, __ATOMIC_RELAXED))
 		return false;
-	while (recv(ctx->bell, &byte, 1, MSG_DONTWAIT) >= 0)
-		;
+	if (p[0].revents)
+		bell_take(ctx);
 	if (p[2].revents)
 		ctx_alive(ctx);
 	return true;

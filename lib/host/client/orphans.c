@@ -10,12 +10,12 @@ static int flush_queue(struct softhca_qp *qp, struct work_queue *q, enum softhca
 		       int n, struct softhca_wc *wc)
 {
 	int done = 0;
-	uint32_t head;
+	uint32_t left;
 
 	spin_lock(&q->lock);
-	head = q->head;
+	left = outstanding(q);
 	spin_unlock(&q->lock);
-	while (done < n && q->tail != head) {
+	for (; done < n && left; left--) {
 		wc[done++] = (struct softhca_wc){.wr_id = q->wr_id[q->tail & q->mask],
 						 .status = SOFTHCA_WC_WR_FLUSH_ERR,
 						 .opcode = opcode,

@@ -302,7 +302,7 @@ static inline void posting_begin(const struct softhca_qp *qp, struct posting *p)
 
 	*p = qp->unrung; /* a chain that it continues, or none */
 	p->head = sq->head;
-	p->room = sq->max_wr - (p->head - __atomic_load_n(&sq->tail, __ATOMIC_ACQUIRE));
+	p->room = sq->max_wr - outstanding(sq);
 	p->rc = send_state(qp);
 }
 
@@ -453,7 +453,7 @@ int softhca_post_recv(struct softhca_qp *qp, struct softhca_recv_wr *wr,
 		rc = qp->srq ? -EINVAL : -ENOMEM;
 	spin_lock(&rq->lock);
 	head = rq->head;
-	room = rq->max_wr - (head - __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE));
+	room = rq->max_wr - outstanding(rq);
 	for (; wr && !rc; wr = wr->next) {
 		uint32_t index = head & rq->mask;
 

@@ -3,6 +3,7 @@
  * The library against memory instead of a daemon: what lies in the send queue, the receive queue
  * and the doorbell FIFO after posts; what polling makes of completions that the test writes.
  */
+#include <poll.h>
 #include <stdint.h>
 
 #include "test.h"
@@ -758,6 +759,56 @@ TEST_WITH(poll__dead_daemon_flushes, setup, teardown)
 	}
 	assert_int_equal(softhca_qp_current_state(qp), SOFTHCA_QPS_ERR);
 	ctx->nodes[NODE_QP] = NULL;
+}
+
+/* The daemon may say so: a queue takes no more than it has places for, and nothing is flushed that is not there. */
+TEST_WITH(poll__completions_of_what_was_never_posted, setup, teardown)
+{
+	struct softhca_send_wr send[ENTRIES + 1], *bad_send;
+	struct softhca_recv_wr recv[ENTRIES + 1], *bad_recv;
+	struct softhca_wc wc[2];
+
+	ctx->nodes[NODE_QP] = &qp->node;
+	for (int i = 0; i <= ENTRIES; i++) {
+		send[i] = (struct softhca_send_wr){.next = i < ENTRIES ? &send[i + 1] : NULL};
+		recv[i] = (struct softhca_recv_wr){.next = i < ENTRIES ? &recv[i + 1] : NULL};
+	}
+	for (int round = 0; round < 2; round++) {
+		complete(USER_SEND, true, ENTRIES - 1);
+		complete(USER_RECV, false, ENTRIES - 1);
+		assert_int_equal(softhca_poll_cq(cq, 2, wc), 2);
+		if (round)
+			break;
+		assert_int_equal(softhca_post_send(qp, send, &bad_send), -ENOMEM);
+		assert_ptr_equal(bad_send, &send[ENTRIES]);
+		assert_int_equal(softhca_post_recv(qp, recv, &bad_recv), -ENOMEM);
+		assert_ptr_equal(bad_recv, &recv[ENTRIES]);
+	}
+	close(far_end);
+	far_end = -1;
+	ctx->dead = 1;
+	assert_int_equal(softhca_poll_cq(cq, 2, wc), -EIO);
+	ctx->nodes[NODE_QP] = NULL;
+}
+
+TEST_WITH(bell__on_which_the_daemon_has_hung_up, setup, teardown)
+{
+	struct pollfd fatal = {.events = POLLIN};
+	int pair[2];
+
+	assert_int_equal(event_queue_create(&ctx->async), 0);
+	fatal.fd = ctx->async.fd;
+	pthread_mutex_init(&ctx->lock, NULL);
+	ctx->wake = -1;
+	close(ctx->bell);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	ctx->bell = pair[0];
+	close(pair[1]);
+	assert_int_equal(events_start(ctx), 0);
+	assert_int_equal(poll(&fatal, 1, 10000), 1);
+	events_stop(ctx);
+	event_queue_destroy(&ctx->async);
+	close(ctx->wake);
 }
 
 static void assert_armed(uint32_t next, uint32_t solicited)
