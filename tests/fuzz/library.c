@@ -314,7 +314,8 @@ static void query(void)
 	struct softhca_mw *mw;
 	uint8_t gid[16];
 
-	done(softhca_query_port(ctx, &port));
+	if (done(softhca_query_port(ctx, &port)))
+		REQUIRE(port.gid_count <= 1 + UINT8_MAX);
 	done(softhca_query_gid(ctx, 0, gid));
 	done(softhca_query_device(ctx, &device));
 	REQUIRE(memchr(device.name, 0, sizeof(device.name)));

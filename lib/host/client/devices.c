@@ -8,13 +8,16 @@
 #include "client_priv.h"
 #include "host-abi/cm_channel.h"
 
+enum { GIDS_MAX = 1 + UINT8_MAX }; /* their indices have eight bits */
+
 void port_attr_of(const struct control_port_reply *r, struct softhca_port_attr *attr)
 {
 	*attr = (struct softhca_port_attr){.state = r->state,
 					   .max_mtu = r->max_mtu,
 					   .active_mtu = r->active_mtu,
 					   .speed_mbps = r->speed_mbps,
-					   .gid_count = r->gid_count,
+					   .gid_count = r->gid_count < GIDS_MAX ? r->gid_count
+										: GIDS_MAX,
 					   .pkey_count = r->pkey_count};
 	memcpy(attr->mac, r->mac, sizeof(attr->mac));
 }
