@@ -217,6 +217,31 @@ TEST_EQUAL(read__an_acknowledgement_behind_it_is_not_lost)
 	rig_silent(s, 100 * MS);
 }
 
+/* A peer that takes longer than it seems is asked less often from hole to hole: the time of an answer counts from
+ * the first time that it was asked, not from the last. */
+TEST_EQUAL(read__a_round_trip_begins_with_the_first_repetition)
+{
+	enum { READS = 12, ANSWERS_US = 100 };
+	struct sim_wr rd = peer_wr(USER_RDMA_READ, 4 * MTU);
+	unsigned asked = 0;
+
+	sim_context(s, 0, 0)->rrc.srtt_ns = 10 * US;
+	for (unsigned i = 0, psn = PSN; i < READS; i++, psn += 4) {
+		uint64_t until_ns = s->now_ns + ANSWERS_US * US;
+		struct rig_packet p;
+
+		peer_sends(s, psn, &rd);
+		peer_read_responses(s, psn, 4 * MTU, 0, 0, i + 1);
+		peer_read_responses(s, psn, 4 * MTU, 2, 3, i + 1);
+		for (asked = 0; s->now_ns < until_ns;
+		     asked += rig_recv(s, &p, until_ns - s->now_ns))
+			;
+		peer_read_responses(s, psn, 4 * MTU, 1, 1, i + 1);
+		rig_expect_same(s, i, i + 1, USER_RDMA_READ);
+	}
+	assert_int_equal(asked, 1);
+}
+
 /* ---- who keeps ---- */
 
 static struct rig_packet expect_sack(struct sim *s, uint32_t psn, uint64_t first)

@@ -18,6 +18,7 @@
 #include "requester_trans_control.h"
 #include "request_opcodes.h"
 #include "retransmission.h"
+#include "round_trip.h"
 #include "rrc_early.h"
 #include "rrc_release.h"
 #include "rrc_timers.h"
@@ -522,39 +523,6 @@ static void learn_peer(struct engine *e, struct qp *q)
 		retransmit_from(e, q, q->rrc.unacked_psn);
 }
 
-#define ROUND_TRIP_NS_MAX (UINT32_MAX / 8) /* eight of them fit into 32 bits */
-
-/*
- * A round trip is measured from an acknowledgement until something sent after it is acknowledged;
- * not something in flight already, since the acknowledgements of a burst arrive close together,
- * however far away the peer is. None is measured while nothing is outstanding, which would include
- * the client's pauses, and those with retransmissions are discarded, unless a guess is all there is:
- * the first one takes its place, however long.
- */
-static void measure(struct engine *e, struct qp *q)
-{
-	uint32_t next = qp_next_psn(q), unacked = q->rrc.unacked_psn, srtt = q->rrc.srtt_ns;
-	bool over = psn_after(unacked, q->rrc.mark_psn);
-	uint64_t ns;
-
-	if (q->rrc.mark_ns && over) {
-		ns = RTE_MIN(engine_now(e) - q->rrc.mark_ns, (uint64_t)ROUND_TRIP_NS_MAX);
-		if (srtt && !q->rrc.guessed)
-			ns = (ns + 7 * (uint64_t)srtt) / 8;
-		q->rrc.guessed &= !srtt;
-		srtt = (uint32_t)ns;
-		__atomic_store_n(&q->rrc.srtt_ns, srtt, __ATOMIC_RELAXED);
-	}
-	if (psn_after_eq(unacked, q->rrc.recover_psn))
-		q->rrc.recovering = 0;
-	if (next == unacked || (q->rrc.recovering && !q->rrc.guessed)) {
-		q->rrc.mark_ns = 0;
-	} else if (!q->rrc.mark_ns || over) {
-		q->rrc.mark_psn = next;
-		q->rrc.mark_ns = engine_now(e);
-	}
-}
-
 /* Where the walk continues: after everything acknowledged since. Compares counts of outstanding
  * PSNs, since 2^23 of them have no before and after. */
 static uint32_t walk_psn(const struct qp *q)
@@ -575,7 +543,7 @@ void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked)
 	uint32_t window = q->rrc.window;
 
 	__atomic_store_n(&q->rrc.probes, 0, __ATOMIC_RELAXED);
-	measure(e, q);
+	round_trip_acked(e, q);
 	if (unlikely(path_is_timed(q)))
 		path_acked(e, q);
 	if (likely(!window))
@@ -701,15 +669,6 @@ static struct rte_mbuf *read_request(struct engine *e, struct qp *q, const struc
 	return m;
 }
 
-/* The oldest packet is repeated: its acknowledgement will show the round trip. */
-static void time_repetition(const struct engine *e, struct qp *q, uint32_t psn)
-{
-	if (psn != q->rrc.unacked_psn)
-		return;
-	q->rrc.mark_psn = psn;
-	q->rrc.mark_ns = engine_now(e);
-}
-
 /* A selective walk's next packet from its cursor on: what is missing there. NULL: nothing, or no buffer;
  * *none tells. */
 static struct rte_mbuf *missing_part(struct engine *e, struct qp *q, struct sw_element *sw,
@@ -726,7 +685,7 @@ static struct rte_mbuf *missing_part(struct engine *e, struct qp *q, struct sw_e
 		return NULL;
 	m = rd ? read_again(e, q, rd, first, n) : packet_again(e, q, sw);
 	if (m) {
-		time_repetition(e, q, rd ? psn_add(rd->psn, first) : sw->psn);
+		round_trip_again(e, q, rd ? psn_add(rd->psn, first) : sw->psn);
 		q->rrc.retransmit_psn = rd ? psn_add(rd->psn, first + n) : psn_add(sw->psn, 1);
 	}
 	return m;

@@ -11,7 +11,8 @@
  *   rrc_early.c               responses that came ahead of missing ones
  *   rrc_release.c             what leaves MultiQueue: acknowledged or flushed
  *   rrc_timers.c              expired timers, wakes
- *   retransmission.c          go-back-N
+ *   retransmission.c          go-back-N, selective repeat
+ *   round_trip.c              when what was sent again may be answered
  */
 #include "context/early.h"
 #include "context/path_class.h"
