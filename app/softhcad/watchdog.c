@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/log.h"
+#include "control/control.h"
 #include "notify.h"
 #include "watchdog.h"
 
@@ -99,13 +100,46 @@ bool watched_look(struct watched *w)
 	return w->looks > WATCHDOG_LOOKS;
 }
 
+/* ---- who is held up ---- */
+
+static int open_wchan(pid_t thread)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/wchan", (int)thread);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* For a hole in a file in memory: shmem_fault() waits itself, or in shmem_falloc_wait(), only for that. */
+static bool waits_for_hole(const struct watched *w)
+{
+	static const char place[] = "shmem_fa";
+	char where[sizeof(place) - 1];
+
+	return pread(w->wchan, where, sizeof(where), 0) == (ssize_t)sizeof(where) &&
+	       memcmp(where, place, sizeof(where)) == 0;
+}
+
+static void glance(const struct watched *w)
+{
+	struct timespec now;
+
+	if (!waits_for_hole(w))
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	control_thread_waits(w->thread, (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec -
+						WATCHDOG_GLANCE_MS * 1000000ull);
+}
+
+/* ---- the thread ---- */
+
 /* With the lock held. False: it is time to stop. */
 static bool sleep_a_while(void)
 {
 	struct timespec until;
 
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += WATCHDOG_LOOK_MS * 1000000l;
+	until.tv_nsec += WATCHDOG_GLANCE_MS * 1000000l;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
 	if (!dog.stop)
@@ -118,9 +152,13 @@ static void *watch(void *arg)
 	const bool fed = secure_getenv("WATCHDOG_USEC") != NULL;
 
 	pthread_mutex_lock(&dog.lock);
-	while (sleep_a_while()) {
+	for (unsigned n = 1; sleep_a_while(); n++) {
 		unsigned still = 0;
 
+		for (unsigned i = 0; i < dog.count; i++)
+			glance(&dog.threads[i]);
+		if (n % (WATCHDOG_LOOK_MS / WATCHDOG_GLANCE_MS))
+			continue;
 		for (unsigned i = 0; i < dog.count; i++)
 			still += watched_look(&dog.threads[i]);
 		if (fed && !still)
@@ -139,6 +177,8 @@ int watchdog_start(struct watched *threads, unsigned count)
 	dog.threads = threads;
 	dog.count = count;
 	dog.stop = false;
+	for (unsigned i = 0; i < count; i++)
+		threads[i].wchan = open_wchan(threads[i].thread);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = pthread_create(&dog.thread, NULL, watch, NULL);
@@ -158,5 +198,7 @@ void watchdog_stop(void)
 	pthread_cond_signal(&dog.stopping);
 	pthread_mutex_unlock(&dog.lock);
 	pthread_join(dog.thread, NULL);
+	for (unsigned i = 0; i < dog.count; i++)
+		close(dog.threads[i].wchan); /* -1, if there is none, is refused */
 	dog.running = false;
 }

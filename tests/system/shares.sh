@@ -20,6 +20,9 @@ renice -n -15 -p $$ >/dev/null 2>&1
 # manager, whose thread keeps a CPU busy meanwhile.
 floors='85 80'
 declare -A floors_of=([cm_commands]='80 70')
+# What an attack does may last longer than a sample: then the attackers go on all the time, and means of samples that last so long,
+# ms, are judged.
+declare -A lasts=([holes]=1000)
 PAIRS=20   # of samples, after which the medians are judged ...
 TURNS=4    # ... and up to so many times as many, until the rates are kept ...
 ENOUGH=240 # ... while the test has run for fewer seconds
@@ -122,31 +125,35 @@ victim() {
 	echo "${@:2}" >&"${to_victim[$1]}" && read -r -t 60 -u "${from_victim[$1]}" answer
 }
 
-# pairs: adds what the victim does beside the neighbours and beside the attackers, in turns. Each time the others stand.
+# pairs [MS]: adds what the victim does beside the neighbours and beside the attackers, in turns. Each time the others stand, but for
+# samples that last so long.
 pairs() {
 	local i beside
 	for ((i = 0; i < PAIRS; i++)); do
-		signal STOP "${attackers[@]}"
+		[ $# = 1 ] || signal STOP "${attackers[@]}"
 		signal CONT "${neighbours[@]}"
-		victim fair rate || return
+		victim fair rate "$@" || return
 		beside=$answer
 		signal STOP "${neighbours[@]}"
 		signal CONT "${attackers[@]}"
-		victim attacked rate || return
+		victim attacked rate "$@" || return
 		echo "$beside $answer" >>"$SCRATCH/pairs"
 	done
 }
 
-# are_kept FLOORS...: prints what part of the fair rates the victim has, in percent: the medians of all pairs. False: less.
+# are_kept median|mean FLOORS...: prints what part of the fair rates the victim has, in percent, of all pairs. False: less.
 are_kept() {
 	python3 - "$SCRATCH/pairs" "$@" <<'PY'
 import statistics, sys
 with open(sys.argv[1]) as rows:
     pairs = [[int(n) for n in row.split()] for row in rows]
-kept = [round(100 * statistics.median(p[i + 2] / max(p[i], 1) for p in pairs)) for i in range(2)]
+if sys.argv[2] == "mean":
+    kept = [round(100 * sum(p[i + 2] for p in pairs) / max(sum(p[i] for p in pairs), 1)) for i in range(2)]
+else:
+    kept = [round(100 * statistics.median(p[i + 2] / max(p[i], 1) for p in pairs)) for i in range(2)]
 fair = [statistics.median(p[i] for p in pairs) for i in range(2)]
 print("%d %% of %.1f GB/s, %d %% of %d new connections/s, in %d pairs" % (kept[0], fair[0] / 1e9, kept[1], fair[1], len(pairs)))
-sys.exit(any(k < int(floor) for k, floor in zip(kept, sys.argv[2:])))
+sys.exit(any(k < int(floor) for k, floor in zip(kept, sys.argv[3:])))
 PY
 }
 
@@ -157,7 +164,8 @@ gets_everything() {
 attack() { # attack NAME ROW...
 	local name=$1 kept turn floor
 	shift
-	floor=${SHARES_FLOORS:-${floors_of[$name]:-$floors}}
+	floor="${lasts[$name]:+mean}"
+	floor="${floor:-median} ${SHARES_FLOORS:-${floors_of[$name]:-$floors}}"
 	two attacked "$name"
 	attackers=("${two[@]}")
 	check "$name: they were refused ($(sed -n 1p "$SCRATCH/attacked.60001.log"), $(sed -n 1p "$SCRATCH/attacked.60002.log"))" \
@@ -165,7 +173,8 @@ attack() { # attack NAME ROW...
 	check "$name: another user gets something of everything" gets_everything "$name"
 	rm -f "$SCRATCH/pairs"
 	for ((turn = 0; turn < TURNS && (turn == 0 || SECONDS < ENOUGH); turn++)); do
-		pairs || fail "$name: the victim answers"
+		# shellcheck disable=SC2086
+		pairs ${lasts[$name]:-} || fail "$name: the victim answers"
 		# shellcheck disable=SC2086
 		kept=$(are_kept $floor) && break
 	done

@@ -26,6 +26,7 @@ static int map_ring(struct client *client, int fd, uint64_t bytes, const char **
 
 static void unmap_ring(struct client *client)
 {
+	client_held_up(client, memory_held_up_ns(&client->capture));
 	mapping_give(client, client->capture.bytes);
 	memory_unmap(&client->capture);
 }

@@ -22,6 +22,7 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <linux/magic.h>
+#include <ucontext.h>
 #include <unistd.h>
 #include "control_priv.h"
 
@@ -32,6 +33,7 @@ enum {
 	PAGE_BYTES = 4096,
 	HUGE_BYTES = 2 << 20,
 	LARGE_BYTES = 1 << 30,
+	REGISTERS_MAX = 31,
 };
 
 /* end is written last when made, first when removed; all atomic. */
@@ -39,7 +41,8 @@ struct range {
 	uintptr_t start, end;
 	uint64_t page_bytes; /* 0: this place is free */
 	uint64_t faults;
-	uint64_t splits; /* of them replaced one by one: two mappings more, each */
+	uint64_t splits;     /* of them replaced one by one: two mappings more, each */
+	uint64_t held_up_ns; /* that threads waited for holes in it; atomic */
 	int protection;
 };
 static struct range ranges[RANGES_MAX];
@@ -48,7 +51,10 @@ static uint32_t ranges_first; /* no free place below */
 static uint64_t faults_total; /* atomic */
 static uint64_t splits;	      /* atomic: the sum of all ranges' */
 static uint32_t ranges_used, ranges_allowed;
-static struct sigaction others; /* what is done about other memory */
+static uint64_t held_up_total;	/* times; atomic */
+static uint64_t waits_since_ns; /* of the thread that has been asked; 0: none has; atomic */
+static __thread struct range *populated; /* by this thread, at the moment */
+static struct sigaction others;		 /* what is done about other memory */
 static bool guarded;
 static uintptr_t lowest; /* where the last piece was mapped */
 
@@ -144,12 +150,124 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 	errno = saved;
 }
 
+/* ---- holes ---- */
+
+/*
+ * Whoever touches a page while its owner punches a hole waits in the kernel until all of the hole is done. The kernel does not
+ * tell which page that is. But a thread that gets a signal meanwhile takes it as soon as it goes on, before it touches the page
+ * again: then one of its registers points to the page, and the page is not there.
+ */
+
+static int question_signal(void)
+{
+	return SIGRTMIN + 6;
+}
+
+/* Returns their number: 0 where we do not know them. */
+static unsigned int registers_of(const ucontext_t *u, uintptr_t reg[REGISTERS_MAX])
+{
+	unsigned int n = 0;
+
+#if defined(__x86_64__)
+	for (; n <= REG_RSP; n++)
+		reg[n] = (uintptr_t)u->uc_mcontext.gregs[n];
+#elif defined(__aarch64__)
+	for (; n < REGISTERS_MAX; n++)
+		reg[n] = (uintptr_t)u->uc_mcontext.regs[n];
+#endif
+	return n;
+}
+
+/* The mapping that contains the address, if that page is missing. */
+static struct range *range_missing(uintptr_t at)
+{
+	struct range *r = range_of(at);
+	unsigned char there;
+
+	if (!r || mincore((void *)(at & ~(uintptr_t)(PAGE_BYTES - 1)), PAGE_BYTES, &there) ||
+	    there & 1)
+		return NULL;
+	return r;
+}
+
+/* Does one of these mappings end there, or just before? Then the address is the end of what is copied to it. */
+static bool end_there(struct range *const *r, unsigned int n, uintptr_t at)
+{
+	for (unsigned int i = 0; i < n; i++)
+		if (r[i] && at - __atomic_load_n(&r[i]->end, __ATOMIC_RELAXED) < PAGE_BYTES)
+			return true;
+	return false;
+}
+
+static void blame(struct range *r, uint64_t ns)
+{
+	__atomic_add_fetch(&r->held_up_ns, ns, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&held_up_total, 1, __ATOMIC_RELEASE);
+}
+
+static void blame_registers(const ucontext_t *u, uint64_t ns)
+{
+	uintptr_t reg[REGISTERS_MAX];
+	struct range *r[REGISTERS_MAX];
+	unsigned int n = registers_of(u, reg);
+
+	for (unsigned int i = 0; i < n; i++)
+		r[i] = range_missing(reg[i]);
+	for (unsigned int i = 0; i < n; i++) {
+		bool again = false;
+
+		for (unsigned int k = 0; k < i; k++)
+			again |= r[k] == r[i];
+		if (r[i] && !again && !end_there(r, n, reg[i]))
+			blame(r[i], ns);
+	}
+}
+
+static void on_question(int sig, siginfo_t *info, void *context)
+{
+	uint64_t since_ns = __atomic_exchange_n(&waits_since_ns, 0, __ATOMIC_RELAXED);
+	int saved = errno;
+
+	if (!since_ns)
+		return;
+	if (populated) /* the page is there by now, and the registers are a system call's */
+		blame(populated, control_now_ns() - since_ns);
+	else
+		blame_registers(context, control_now_ns() - since_ns);
+	errno = saved;
+}
+
+void control_thread_waits(pid_t thread, uint64_t since_ns)
+{
+	uint64_t none = 0;
+
+	if (!__atomic_compare_exchange_n(&waits_since_ns, &none, since_ns, false, __ATOMIC_RELAXED,
+					 __ATOMIC_RELAXED))
+		return;
+	if (tgkill(getpid(), thread, question_signal()))
+		__atomic_store_n(&waits_since_ns, 0, __ATOMIC_RELAXED);
+}
+
+uint64_t memory_held_up_ns(const struct mapping *m)
+{
+	return m->base ? __atomic_exchange_n(&ranges[m->range].held_up_ns, 0, __ATOMIC_RELAXED) : 0;
+}
+
+uint64_t memory_held_up_total(void)
+{
+	return __atomic_load_n(&held_up_total, __ATOMIC_ACQUIRE);
+}
+
 int memory_guard(void)
 {
 	struct sigaction mine = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO}, old;
+	struct sigaction question = {.sa_sigaction = on_question,
+				     .sa_flags = SA_SIGINFO | SA_RESTART};
 
 	sigemptyset(&mine.sa_mask);
-	if (libc_sigaction(SIGBUS, &mine, &old))
+	sigemptyset(&question.sa_mask);
+	if (libc_sigaction(SIGBUS, &mine, &old) ||
+	    libc_sigaction(question_signal(), &question, NULL))
 		return -errno;
 	if (!(old.sa_flags & SA_SIGINFO) || old.sa_sigaction != on_sigbus)
 		others = old;
@@ -189,7 +307,7 @@ static int range_add(uint8_t *base, uint64_t bytes, uint64_t page_bytes, int pro
 		return -ENOSPC;
 	ranges_used++;
 	ranges[i].page_bytes = page_bytes;
-	ranges[i].faults = ranges[i].splits = 0;
+	ranges[i].faults = ranges[i].splits = ranges[i].held_up_ns = 0;
 	ranges[i].protection = protection;
 	__atomic_store_n(&ranges[i].start, (uintptr_t)base, __ATOMIC_RELEASE);
 	__atomic_store_n(&ranges[i].end, (uintptr_t)base + bytes, __ATOMIC_RELEASE);
@@ -250,12 +368,13 @@ void memory_populate(const struct mapping *m, uint64_t offset, uint64_t bytes)
 
 	if (!m->reports_residence)
 		return;
+	populated = &ranges[m->range];
 	for (uint64_t at = offset & ~(uint64_t)(PAGE_BYTES - 1); at < end;
 	     at += PAGES * PAGE_BYTES) {
 		uint64_t n = (end - at) / PAGE_BYTES < PAGES ? (end - at) / PAGE_BYTES : PAGES;
 
 		if (mincore(m->base + at, n * PAGE_BYTES, there))
-			return;
+			break;
 		for (uint64_t i = 0, last; i < n; i = last + 1) {
 			for (last = i; last < n && there[last] & 1; last++)
 				;
@@ -266,6 +385,7 @@ void memory_populate(const struct mapping *m, uint64_t offset, uint64_t bytes)
 					MADV_POPULATE_READ);
 		}
 	}
+	populated = NULL;
 }
 
 /* To whom may not write a file the kernel says that all of it is there. */

@@ -267,6 +267,7 @@ int control_adopt(struct control *c, int fd)
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes);
 	rc = share_client_begin(c->shares, who.uid, who.pid, &client->shares);
 	if (!rc && (share_use(&client->shares, SHARE_closings, 0) ||
+		    share_use(&client->shares, SHARE_held_up_ms, 0) ||
 		    share_take(&client->shares, SHARE_connections, 1)))
 		rc = -EUSERS;
 	if (rc) {
@@ -442,6 +443,55 @@ static void look_for_faults(struct control *c)
 	}
 }
 
+/* ---- memory that its owner takes away while it is accessed ---- */
+
+static bool has_time(struct client *client)
+{
+	return share_fits(&client->shares, SHARE_held_up_ms, 0, false);
+}
+
+void client_held_up(struct client *client, uint64_t ns)
+{
+	struct control *c = client->control;
+	bool had_time = has_time(client);
+
+	if (!ns)
+		return;
+	count(&device_first(c)->config.hca->counters, COUNTER_client_held_up);
+	CLIENT_LOG(client, WARNING,
+		   "has held up a thread for %u ms, by holes that it punches into its memory",
+		   (unsigned int)(ns / NS_IN_MS));
+	if (!c->company || client->uid == 0 || client->uid == c->owner)
+		return;
+	share_spend(&client->shares, SHARE_held_up_ms, ns / NS_IN_MS);
+	if (has_time(client))
+		return;
+	/* The first time only the one that did it. A user could otherwise make each of many clients do it once. */
+	for (struct client *other = c->clients; other; other = other->next)
+		if (other == client || (!had_time && other->user == client->user))
+			client_lost(other);
+}
+
+void client_look_for_holes(struct client *client)
+{
+	uint64_t ns = memory_held_up_ns(&client->page) + memory_held_up_ns(&client->capture);
+
+	for (const struct object *o = client->objects[OBJECT_PIECE]; o; o = o->next)
+		ns += memory_held_up_ns(&((const struct piece *)o)->mapping);
+	client_held_up(client, ns);
+}
+
+static void look_for_holes(struct control *c)
+{
+	uint64_t total = memory_held_up_total();
+
+	if (total == c->held_up_seen)
+		return;
+	c->held_up_seen = total;
+	for (struct client *client = c->clients; client; client = client->next)
+		client_look_for_holes(client);
+}
+
 /* ---- the turn ---- */
 
 unsigned int control_serve(struct control *c, const struct source *source, uint32_t events)
@@ -525,6 +575,7 @@ static void let_time_pass(struct control *c)
 		c->second_ns = now;
 		share_refill(c->shares, SHARE_log_lines);
 		share_refill(c->shares, SHARE_neighbours);
+		share_refill(c->shares, SHARE_held_up_ms);
 		memset(c->looked_ns, 0, sizeof(c->looked_ns));
 		c->looked_all_ns = 0;
 	}
@@ -614,6 +665,7 @@ int control_poll(struct control *c, int timeout_ms)
 	for (int i = 0; i < n; i++)
 		done += control_serve(c, events[i].data.ptr, events[i].events);
 	look_for_faults(c);
+	look_for_holes(c);
 	if (!c->ended_first)
 		ended = free_clients(c);
 	if (done || ended)

@@ -329,12 +329,13 @@ struct control {
 	TAILQ_HEAD(, piece) populating;
 	TAILQ_HEAD(, leaving) leaving;
 	uint32_t connections;
-	uint64_t second_ns;   /* when the present second began */
-	uint64_t sigbus_seen; /* faults in clients' memory that have been counted */
-	uint64_t silent_ns;   /* when to look for silent connections again */
-	uint64_t turned_ns;   /* when the present turn began */
-	uint64_t attended_ns; /* time in which requests were served: no turn counts for long */
-	bool held_up;	      /* something waits only for its user's part of the next turn */
+	uint64_t second_ns;    /* when the present second began */
+	uint64_t sigbus_seen;  /* faults in clients' memory that have been counted */
+	uint64_t held_up_seen; /* times that threads waited for it, likewise */
+	uint64_t silent_ns;    /* when to look for silent connections again */
+	uint64_t turned_ns;    /* when the present turn began */
+	uint64_t attended_ns;  /* time in which requests were served: no turn counts for long */
+	bool held_up;	       /* something waits only for its user's part of the next turn */
 	/* For the next request, on behalf of the client that was answered last. NULL: nobody. */
 	struct look look;
 	const struct client *answered;
@@ -398,6 +399,11 @@ static inline uint16_t client_user(const struct client *client)
 	return (uint16_t)(index < USERS_MAX ? index : USERS_MAX - 1);
 }
 
+/* Threads of the daemon have waited so long for holes that the client punched into its memory; 0: they have not. His user pays for
+ * it (SHARE_held_up_ms): the client may be lost. */
+void client_held_up(struct client *client, uint64_t ns);
+/* The same, for all its memory. */
+void client_look_for_holes(struct client *client);
 /* Its connection ends at once, with all that it has. */
 void client_end(struct client *client);
 int control_watch(int epoll, int fd, struct source *source, uint32_t events);
@@ -580,7 +586,11 @@ uint32_t memory_ranges_max(void);
 uint64_t memory_faults(const struct mapping *m);
 /* The same for all mappings so far. */
 uint64_t memory_faults_total(void);
-/* The SIGBUS handler of the process. 0 or -errno. */
+/* How long threads have waited for holes that were punched into it, since this was last asked. */
+uint64_t memory_held_up_ns(const struct mapping *m);
+/* How often they did, for all mappings so far. */
+uint64_t memory_held_up_total(void);
+/* The SIGBUS handler of the process, and the one of control_thread_waits(). 0 or -errno. */
 int memory_guard(void);
 
 #endif

@@ -182,6 +182,7 @@ int run_drop_piece(struct call *call)
 	if (rc)
 		return rc;
 	/* No MR lies in it; those that did were invalidated and have quiesced. */
+	client_held_up(call->client, memory_held_up_ns(&piece->mapping));
 	piece_unmap(piece);
 	object_drop(&piece->object);
 	return 0;

@@ -78,6 +78,7 @@ void client_teardown(struct client *client)
 	if (!d)
 		return;
 	leave_data_path(client);
+	client_look_for_holes(client); /* the last time */
 	for (int kind = OBJECT_QP; kind >= OBJECT_PD; kind--)
 		drop_all(client, (enum object_kind)kind);
 	if (d->clients[client->index] == client)

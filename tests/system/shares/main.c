@@ -12,7 +12,6 @@
 #include <time.h>
 #include "shares.h"
 
-#define RATE_NS	      50000000ull
 #define NS_IN_S	      1e9
 #define OWN_SCHEDSTAT "/proc/thread-self/schedstat"
 
@@ -123,11 +122,11 @@ static struct sched sched_of(const char *schedstat)
 
 /* How much it does in a second in which it is served: in which the daemon's thread that does it runs, or in which neither of them
  * waits for a CPU, if that is longer. So what else the machine does hardly counts. */
-static void say_rate(uint64_t (*does)(uint64_t ns), const char *schedstat)
+static void say_rate(uint64_t (*does)(uint64_t ns), const char *schedstat, unsigned int ms)
 {
 	const struct sched thread = sched_of(schedstat), own = sched_of(OWN_SCHEDSTAT);
 	const uint64_t begun = now_ns();
-	const double done = (double)does(RATE_NS) * NS_IN_S;
+	const double done = (double)does(ms * 1000000ull) * NS_IN_S;
 	const struct sched thread_then = sched_of(schedstat), own_then = sched_of(OWN_SCHEDSTAT);
 	const double ran = (double)(thread_then.ran - thread.ran);
 	const double waited =
@@ -138,7 +137,7 @@ static void say_rate(uint64_t (*does)(uint64_t ns), const char *schedstat)
 }
 
 /* Does what it is told, a line each: `check ATTACK`: asks for a little of everything, as two
- * programs would; `rate`: the rates of bytes, then of connections. */
+ * programs would; `rate [MS]`: the rates of bytes, then of connections, each for so long. */
 static int victim(const char *lcore, const char *control)
 {
 	char line[64];
@@ -147,11 +146,13 @@ static int victim(const char *lcore, const char *control)
 		return 1;
 	puts("ready");
 	while (fgets(line, sizeof(line), stdin)) {
+		unsigned int ms = 50;
 		int failed = 0;
 
 		if (strncmp(line, "rate", 4) == 0) {
-			say_rate(traffic, lcore);
-			say_rate(connections, control);
+			(void)sscanf(line, "rate %u", &ms);
+			say_rate(traffic, lcore, ms);
+			say_rate(connections, control, ms);
 			puts("");
 			continue;
 		}
@@ -197,6 +198,7 @@ static const struct {
 	{"cm_events", attack_cm_events, NULL},
 	{"cm_requests", attack_cm_requests, NULL},
 	{"silence", attack_silence, again_silence},
+	{"holes", attack_holes, again_holes},
 	{"idle", be_idle, NULL},
 };
 

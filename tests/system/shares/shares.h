@@ -49,8 +49,8 @@ bool traffic_begin(void);
 /* WRITEs, for so long. Returns the bytes; 0: it broke. */
 uint64_t traffic(uint64_t ns);
 
-unsigned int attack_silence(void);
-void again_silence(void);
+unsigned int attack_silence(void), attack_holes(void);
+void again_silence(void), again_holes(void);
 
 uint64_t now_ns(void);
 

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Traffic between left and right, as a program of the library sees it; and the attack on what the data path keeps. */
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include "softhca/softhca.h"
 #include "shares.h"
 
 enum {
 	AREA_BYTES = 1 << 20,
+	HOLE_BYTES = 256 << 20,
 	MESSAGE_BYTES = 16384,
 	POLLED = 32, /* completions at a time */
 	TRAFFIC_DEPTH = 128,
@@ -23,17 +28,17 @@ struct end {
 	uint8_t *area;
 };
 
-static bool end_open(struct end *e, const char *device)
+static bool end_open(struct end *e, const char *device, uint64_t bytes)
 {
 	*e = (struct end){.ctx = softhca_open(path, device)};
 	if (!e->ctx)
 		return false;
 	e->pd = softhca_alloc_pd(e->ctx);
 	e->cq = softhca_create_cq(e->ctx, 2 * QPS * DEPTH, NULL, NULL);
-	e->area = softhca_alloc(e->ctx, AREA_BYTES);
+	e->area = softhca_alloc(e->ctx, bytes);
 	if (!e->pd || !e->cq || !e->area)
 		return false;
-	e->mr = softhca_reg_mr(e->pd, e->area, AREA_BYTES,
+	e->mr = softhca_reg_mr(e->pd, e->area, bytes,
 			       SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
 				       SOFTHCA_ACCESS_REMOTE_READ);
 	return e->mr != NULL;
@@ -106,7 +111,7 @@ static struct softhca_qp *from, *to;
 
 bool traffic_begin(void)
 {
-	if (!end_open(&here, "left") || !end_open(&there, "right"))
+	if (!end_open(&here, "left", AREA_BYTES) || !end_open(&there, "right", AREA_BYTES))
 		return false;
 	from = qp_of(&here, TRAFFIC_DEPTH);
 	to = qp_of(&there, 1);
@@ -179,8 +184,8 @@ unsigned int attack_silence(void)
 	unsigned int n = 0;
 
 	for (int c = 0; c < CLIENTS; c++) {
-		if (!hoard[c].ctx &&
-		    (!end_open(&hoard[c], "left") || !end_open(&peers[c], "right")))
+		if (!hoard[c].ctx && (!end_open(&hoard[c], "left", AREA_BYTES) ||
+				      !end_open(&peers[c], "right", AREA_BYTES)))
 			break;
 		for (int i = 0; i < QPS; i++)
 			if (!fall_silent(&hoard[c], &peers[c], &silent[c][i]))
@@ -201,4 +206,73 @@ void again_silence(void)
 		memset(silent[c], 0, sizeof(silent[c]));
 	}
 	attack_silence();
+}
+
+/* ---- holes ---- */
+
+/* Longer than one takes. */
+#define HOLE_NS 5000000000ull
+
+static pthread_barrier_t turn;
+
+/* The slower it is, the longer the daemon waits. */
+static void *punch(void *area)
+{
+	setpriority(PRIO_PROCESS, (id_t)gettid(), 0);
+	for (;;) {
+		pthread_barrier_wait(&turn);
+		madvise(area, HOLE_BYTES, MADV_REMOVE);
+		pthread_barrier_wait(&turn);
+	}
+	return NULL;
+}
+
+static void *bring_in(void *area)
+{
+	for (;;) {
+		madvise(area, HOLE_BYTES, MADV_POPULATE_WRITE);
+		pthread_barrier_wait(&turn);
+		pthread_barrier_wait(&turn);
+	}
+	return NULL;
+}
+
+/* WRITEs to memory that it punches out of its file, and brings in again, until it loses its connection. */
+static void write_to_holes(void)
+{
+	struct softhca_qp *qp;
+	pthread_t thread;
+
+	if (!end_open(&here, "left", AREA_BYTES) || !end_open(&there, "right", HOLE_BYTES))
+		return;
+	qp = qp_of(&here, TRAFFIC_DEPTH);
+	to = qp_of(&there, 1);
+	if (!qp || !to || !connect_both(&here, qp, to, 20) ||
+	    pthread_barrier_init(&turn, NULL, 2) ||
+	    pthread_create(&thread, NULL, bring_in, there.area) ||
+	    pthread_create(&thread, NULL, punch, there.area))
+		return;
+	while (post(&here, qp, &there, SOFTHCA_WR_RDMA_WRITE, 64, SOFTHCA_SEND_SIGNALED) == 0)
+		for (uint64_t begun = now_ns(), n = 0; n == 0;) {
+			n = (uint64_t)completed(here.cq);
+			if (n > 1 || now_ns() - begun > HOLE_NS)
+				return;
+		}
+}
+
+unsigned int attack_holes(void)
+{
+	return HOLE_BYTES >> 20;
+}
+
+void again_holes(void)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		write_to_holes();
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	usleep(10000);
 }

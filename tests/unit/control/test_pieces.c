@@ -770,3 +770,109 @@ TEST_STATE(limits__of_mappings, start, stop, few)
 	close(other.fd);
 	close(fd);
 }
+
+/* ---- holes ---- */
+
+/* A thread that accesses memory: its registers point there. */
+struct accesses {
+	const uint8_t *at[2];
+	pid_t thread; /* atomic */
+	bool done;    /* atomic */
+};
+
+static void *access_memory(void *arg)
+{
+	struct accesses *a = arg;
+	const uint8_t *first = a->at[0], *second = a->at[1];
+
+	__atomic_store_n(&a->thread, gettid(), __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&a->done, __ATOMIC_ACQUIRE))
+		__asm__ volatile("" : : "r"(first), "r"(second));
+	return NULL;
+}
+
+/* A thread has waited there for so long. Returns when `loser` has lost its connection. */
+static void hold_up(const uint8_t *first, const uint8_t *second, unsigned int ms, int loser)
+{
+	struct accesses a = {.at = {first, second}};
+	struct timespec now;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, access_memory, &a), 0);
+	while (!__atomic_load_n(&a.thread, __ATOMIC_ACQUIRE))
+		sched_yield();
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	control_thread_waits(a.thread, (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec -
+					       ms * 1000000ull);
+	assert_int_equal(raw_receive(loser, NULL, 0), RAW_GONE);
+	__atomic_store_n(&a.done, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+}
+
+enum { SPARSE_BYTES = 2 << 20 };
+
+/* Memory of that client none of whose pages is there, where the daemon has it. */
+static uint8_t *sparse(const struct raw *r)
+{
+	int fd = raw_memfd(SPARSE_BYTES, 0);
+	struct control_mr in = {
+		.pd = r->pd, .access = 0xf, .count = 1, .run = {{.bytes = SPARSE_BYTES}}};
+	uint32_t lkey, *at;
+	uint64_t run;
+
+	assert_int_equal(add(r, fd, 0, SPARSE_BYTES, &in.run[0].piece), 0);
+	assert_int_equal(raw_reg_mr(r->fd, &in, &lkey), 0);
+	assert_int_equal(look(r, lkey, 0, SPARSE_BYTES, &at, &run), 0);
+	close(fd);
+	return (uint8_t *)at;
+}
+
+static int ask_anything(int fd)
+{
+	struct control_port_reply port;
+
+	return raw_call(fd, CONTROL_QUERY_PORT, NULL, 0, NULL, 0, &port, sizeof(port));
+}
+
+static int hello_as(uid_t uid)
+{
+	int page = raw_memfd(sizeof(struct client_page), RAW_SEALS), fd, rc;
+	struct control_hello_reply hello;
+
+	raw_be(uid);
+	fd = raw_connect(f.path);
+	rc = raw_hello_with(fd, page, &hello);
+	raw_be(0);
+	close(fd);
+	close(page);
+	return rc;
+}
+
+/* Who punches holes into memory while it is accessed loses his connection, in time all of them, and is kept out for as long as
+ * the daemon has waited for him, many times over. Nobody else is blamed: not even whose memory begins where that ends. */
+TEST(holes__their_user_pays)
+{
+	struct raw neighbour = raw_client_as(f.path, 1000), first = raw_client_as(f.path, 1001),
+		   second = raw_client_as(f.path, 1001), third = raw_client_as(f.path, 1001);
+	uint8_t *above = sparse(&neighbour), *at = sparse(&first), *other = sparse(&second);
+
+	assert_ptr_equal(at + SPARSE_BYTES, above); /* else it would show less */
+	hold_up(above - 64, above, 200, first.fd);
+	assert_int_equal(ask_anything(neighbour.fd), 0);
+	assert_int_equal(ask_anything(second.fd), 0);
+	assert_int_equal(hello_as(1001), RAW_GONE);
+	assert_int_equal(hello_as(1000), 0);
+	above[PAGE] = 1; /* that page is there */
+	hold_up(other, above + PAGE, 200, second.fd);
+	assert_int_equal(raw_receive(third.fd, NULL, 0), RAW_GONE);
+	assert_int_equal(ask_anything(neighbour.fd), 0);
+	assert_int_equal(fixture_counter(&f, COUNTER_client_held_up), 2);
+	assert_int_equal(hello_as(1001), RAW_GONE);
+	for (int i = 0; i < 1000; i++)
+		share_refill(f.shares, SHARE_held_up_ms);
+	assert_int_equal(hello_as(1001), 0);
+	close(neighbour.fd);
+	close(first.fd);
+	close(second.fd);
+	close(third.fd);
+}

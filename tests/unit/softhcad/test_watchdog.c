@@ -1,22 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A thread that stands still is noticed, by name, with its stack. */
+/* A thread that stands still is noticed, by name, with its stack; one that waits for a hole in a file, too. */
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <rte_log.h>
 
 #include "test.h"
 #include "base/log.h"
+#include "control/control.h"
 #include "notify.h"
 #include "watchdog.h"
 
 static uint64_t turns;
 static unsigned fed;
+static pid_t waited; /* for a hole */
 
 void notify_service(const char *state)
 {
 	__atomic_fetch_add(&fed, strcmp(state, "WATCHDOG=1") == 0, __ATOMIC_RELAXED);
+}
+
+void control_thread_waits(pid_t thread, uint64_t since_ns)
+{
+	__atomic_store_n(&waited, thread, __ATOMIC_RELAXED);
 }
 
 static struct watched watched_of_this_thread(void)
@@ -88,4 +98,42 @@ TEST(watchdog__feeds_the_service_manager_while_all_goes_on)
 	while (!__atomic_load_n(&fed, __ATOMIC_RELAXED))
 		usleep(1000);
 	watchdog_stop();
+}
+
+enum { HOLE_BYTES = 64 << 20 };
+
+static void *punch(void *file)
+{
+	while (!__atomic_load_n(&waited, __ATOMIC_RELAXED)) {
+		if (fallocate(*(int *)file, 0, 0, HOLE_BYTES) ||
+		    fallocate(*(int *)file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+			      HOLE_BYTES))
+			return NULL;
+	}
+	return file;
+}
+
+TEST(watchdog__sees_who_waits_for_a_hole)
+{
+	struct watched w = watched_of_this_thread();
+	int file = memfd_create("holes", MFD_CLOEXEC);
+	volatile uint8_t *at;
+	pthread_t puncher;
+	void *punched;
+
+	if (access("/proc/self/wchan", R_OK))
+		skip();
+	assert_int_equal(ftruncate(file, HOLE_BYTES), 0);
+	at = mmap(NULL, HOLE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	assert_ptr_not_equal(at, MAP_FAILED);
+	assert_int_equal(watchdog_start(&w, 1), 0);
+	assert_int_equal(pthread_create(&puncher, NULL, punch, &file), 0);
+	while (!__atomic_load_n(&waited, __ATOMIC_RELAXED))
+		*at = 1;
+	pthread_join(puncher, &punched);
+	watchdog_stop();
+	assert_non_null(punched);
+	assert_int_equal(waited, gettid());
+	munmap((void *)at, HOLE_BYTES);
+	close(file);
 }

@@ -6,11 +6,12 @@
  * it owns all that its client made, refuses what is not the client's, and tears everything down
  * when the connection ends.
  *
- * Runs in the daemon's control thread, all of it; nothing here is called by the data path but the
- * SIGBUS handler. It changes contexts and the TPT only through the CEU.
+ * Runs in the daemon's control thread, except control_thread_waits(); nothing here runs in the data path but signal
+ * handlers. It changes contexts and the TPT only through the CEU.
  */
 #include <stdint.h>
 #include <stdbool.h>
+#include <sys/types.h>
 #include "host-abi/control.h"
 
 struct hca;
@@ -165,6 +166,13 @@ int control_fd(const struct control *c);
 /* Makes a connected SOCK_SEQPACKET socket a new client: socket activation and tests. 0; -EUSERS,
  * -ENOMEM: fd stays the caller's. */
 int control_adopt(struct control *c, int fd);
+
+/*
+ * A thread of this process waits in the kernel, since since_ns of the monotonic clock, until the owner of memory that it accesses has
+ * punched his hole. Asks it by a signal whose memory that is: it finds out as soon as it goes on, and control_poll() makes the owner pay.
+ * Ignored while another thread is being asked. Any thread.
+ */
+void control_thread_waits(pid_t thread, uint64_t since_ns);
 
 /* The same as control_config.hello_timeout_ms, from now on. */
 void control_set_hello_timeout(struct control *c, unsigned int ms);
