@@ -5,6 +5,7 @@
  * stamp them (inline in the header); templates are built on the slow path.
  */
 #include "wire/encap.h"
+#include "wire/train.h"
 
 #include "base/limits.h"
 #include "bytes.h"
@@ -292,6 +293,68 @@ enum wire_error wire_parse_frame(const uint8_t *frame, unsigned int bytes, struc
 	out->transport_offset = (uint16_t)(udp_offset + WIRE_UDP_BYTES);
 	out->transport_end = (uint16_t)(udp_offset + udp_bytes - WIRE_ICRC_BYTES);
 	return parse_transport(frame, out);
+}
+
+static inline uint64_t differ32(const uint8_t *a, const uint8_t *b)
+{
+	uint32_t x, y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return x ^ y;
+}
+
+static inline uint64_t differ64(const uint8_t *a, const uint8_t *b)
+{
+	uint64_t x, y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return x ^ y;
+}
+
+/* Not 0: the addresses, types and VLAN tags are not the same. */
+static inline uint64_t l2_differs(const uint8_t *a, const uint8_t *b, const struct wire_frame *f)
+{
+	uint64_t d =
+		differ64(a, b) | differ64(a + WIRE_ETHERNET_BYTES - 8, b + WIRE_ETHERNET_BYTES - 8);
+
+	return f->has_vlan ? d | differ32(a + WIRE_ETHERNET_BYTES, b + WIRE_ETHERNET_BYTES) : d;
+}
+
+/* All but the identification and the checksum, of which one must make up for the other. */
+static inline uint64_t ipv4_differs(const uint8_t *a, const uint8_t *b)
+{
+	int32_t moved = get_be16(a + 4) + get_be16(a + 10) - get_be16(b + 4) - get_be16(b + 10);
+
+	return differ32(a, b) | differ32(a + 6, b + 6) | differ64(a + 12, b + 12) |
+	       (uint64_t)(moved % 0xffff != 0);
+}
+
+static inline uint64_t ipv6_differs(const uint8_t *a, const uint8_t *b)
+{
+	uint64_t d = 0;
+
+	for (unsigned int i = 0; i < WIRE_IPV6_BYTES; i += 8)
+		d |= differ64(a + i, b + i);
+	return d;
+}
+
+/* A UDP checksum, if there is one, covers what the two do not have in common. */
+bool wire_parse_next(const uint8_t *frame, const uint8_t *before, struct wire_frame *f)
+{
+	unsigned int l3 = f->l3_offset, bth = f->transport_offset, udp = bth - WIRE_UDP_BYTES;
+	uint64_t d = l2_differs(frame, before, f) | differ64(frame + udp, before + udp) |
+		     differ64(frame + bth, before + bth) | get_be16(frame + udp + 6);
+
+	d |= f->is_ipv6 ? ipv6_differs(frame + l3, before + l3)
+			: ipv4_differs(frame + l3, before + l3);
+	if (d)
+		return false;
+	f->src_ip = frame + (f->src_ip - before);
+	f->dst_ip = frame + (f->dst_ip - before);
+	wire_read_differing(frame + bth, &f->h);
+	return true;
 }
 
 bool wire_mark_congested(uint8_t *frame, unsigned int bytes)

@@ -4,6 +4,7 @@
  * handed; keeps no state. Stages: header_parse (read), segmentation and responder_exec (write).
  */
 #include "wire/headers.h"
+#include "wire/train.h"
 
 #include "base/assert.h"
 #include "bytes.h"
@@ -83,15 +84,26 @@ static inline void write_ieth(uint8_t *p, const struct wire_headers *h)
 		p += (bytes);                                                                      \
 	}
 
+static inline void write_extensions(uint8_t *p, uint16_t headers, const struct wire_headers *h)
+{
+	WIRE_EXTENSIONS(WRITE_IF, headers)
+}
+
 unsigned int wire_write_transport(uint8_t *dst, const struct wire_headers *h)
 {
 	const struct wire_opcode *op = &wire_opcodes[h->opcode];
-	uint8_t *p = dst + WIRE_BTH_BYTES;
 
 	ASSERT(op->defined);
 	write_bth(dst, h);
-	WIRE_EXTENSIONS(WRITE_IF, op->headers)
+	write_extensions(dst + WIRE_BTH_BYTES, op->headers, h);
 	return op->header_bytes;
+}
+
+void wire_write_differing(uint8_t *p, const struct wire_headers *h)
+{
+	put_be32(p + WIRE_BTH_ALIKE_BYTES,
+		 (h->psn & MASK24) | (uint32_t)(h->ackreq ? BTH_ACKREQ : 0) << 24);
+	write_extensions(p + WIRE_BTH_BYTES, wire_opcodes[h->opcode].headers, h);
 }
 
 static void read_bth(const uint8_t *p, struct wire_headers *h)
@@ -173,6 +185,15 @@ static inline void read_ieth(const uint8_t *p, struct wire_headers *h)
 static void read_extensions(const uint8_t *p, uint16_t headers, struct wire_headers *h)
 {
 	WIRE_EXTENSIONS(READ_IF, headers)
+}
+
+void wire_read_differing(const uint8_t *p, struct wire_headers *h)
+{
+	uint32_t word = get_be32(p + WIRE_BTH_ALIKE_BYTES);
+
+	h->ackreq = word >> 31;
+	h->psn = word & MASK24;
+	read_extensions(p + WIRE_BTH_BYTES, wire_opcodes[h->opcode].headers, h);
 }
 
 enum wire_error wire_read_transport(const uint8_t *p, unsigned int bytes, struct wire_headers *h,

@@ -24,6 +24,7 @@
 #include "rx_frames.h"
 #include "virt-to-phys/orphans.h"
 #include "wire/psn.h"
+#include "wire/train.h"
 
 #define OPCODE_SERVICE_MASK 0xe0u /* 0: RC */
 
@@ -266,6 +267,32 @@ static __rte_noinline void take_cnp(struct engine *e, const struct wire_frame *f
 	wake_post(&owner->wake[WAKE_EE], &q->wake[WAKE_EE], q->index);
 }
 
+/*
+ * A train: packets of one queue pair that follow one another in a burst and have their headers in common,
+ * but for what wire_parse_next() lets pass. These are parsed, found and judged as the first of them was;
+ * the ICRC of each is checked.
+ */
+struct train {
+	const struct rte_mbuf *last; /* its last packet so far, while that is ours; NULL: none */
+	struct wire_frame f;	     /* of the packet at work */
+	struct qp *qp;
+	struct qp_way way; /* by which they were judged: their path, and no migration at work */
+	uint64_t bytes;	   /* of all frames of the burst */
+};
+
+/* Judged packet by packet while the path may change. */
+static inline bool train_continues(struct train *t, const struct rte_mbuf *m)
+{
+	struct qp_way way;
+
+	if (!t->last || m->data_len != t->last->data_len)
+		return false;
+	way = qp_way(t->qp);
+	return memcmp(&way, &t->way, sizeof(way)) == 0 && way.migration < MIGRATION_REARM &&
+	       wire_parse_next(rte_pktmbuf_mtod(m, const uint8_t *),
+			       rte_pktmbuf_mtod(t->last, const uint8_t *), &t->f);
+}
+
 /* No queue pair has its number: a datagram to a group, or a drop. */
 static void take_numberless(struct engine *e, struct rte_mbuf *m, const struct wire_frame *f)
 {
@@ -281,39 +308,55 @@ static void take_numberless(struct engine *e, struct rte_mbuf *m, const struct w
 	multicast_keep(e, m);
 }
 
-/* Checks one frame. The queue pair it is for, or NULL: it is kept for multicast_deliver(), or it
- * was counted and is to be freed. */
-static struct qp *hp_parse(struct engine *e, struct rte_mbuf *m)
+/* False: counted, not a packet for anybody. */
+static bool parse(struct engine *e, const struct rte_mbuf *m, struct wire_frame *f)
 {
-	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
-	struct wire_frame f;
-	enum wire_error error = wire_parse_frame(frame, m->data_len, &f);
-	struct qp *q;
+	enum wire_error error =
+		wire_parse_frame(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, f);
 
-	count_n(hp_counters(e), COUNTER_rx_bytes, m->data_len);
 	/* A reserved opcode of the RC range is answered (C9-84) */
-	if (unlikely(error != WIRE_OK &&
-		     !(error == WIRE_ERR_OPCODE && (f.h.opcode & OPCODE_SERVICE_MASK) == 0))) {
-		count(hp_counters(e), parse_counters[error]);
+	if (likely(error == WIRE_OK ||
+		   (error == WIRE_ERR_OPCODE && (f->h.opcode & OPCODE_SERVICE_MASK) == 0)))
+		return true;
+	count(hp_counters(e), parse_counters[error]);
+	return false;
+}
+
+/* The queue pair of a packet that begins a train; or NULL as from hp_parse(). */
+static struct qp *train_begin(struct engine *e, struct train *t, struct rte_mbuf *m)
+{
+	if (unlikely(t->f.h.opcode == WIRE_CNP)) {
+		take_cnp(e, &t->f);
 		return NULL;
 	}
-	if (unlikely(icrc_wrong(m, &f))) {
+	t->qp = qp_find(e->qps, t->f.h.dest_qp);
+	if (unlikely(!t->qp)) {
+		take_numberless(e, m, &t->f);
+		return NULL;
+	}
+	t->way = qp_way(t->qp);
+	return admitted(e, t->qp, m, &t->f) ? t->qp : NULL;
+}
+
+/* Checks one frame. The queue pair it is for, or NULL: it is kept for multicast_deliver(), or it
+ * was counted and is to be freed. */
+static inline struct qp *hp_parse(struct engine *e, struct train *t, struct rte_mbuf *m)
+{
+	bool continues = train_continues(t, m);
+
+	t->bytes += m->data_len;
+	t->last = NULL;
+	if (!continues && unlikely(!parse(e, m, &t->f)))
+		return NULL;
+	if (unlikely(icrc_wrong(m, &t->f))) {
 		count(hp_counters(e), COUNTER_drop_rx_icrc);
 		return NULL;
 	}
-	if (unlikely(f.h.opcode == WIRE_CNP)) {
-		take_cnp(e, &f);
+	if (!continues && !train_begin(e, t, m))
 		return NULL;
-	}
-	q = qp_find(e->qps, f.h.dest_qp);
-	if (unlikely(!q)) {
-		take_numberless(e, m, &f);
-		return NULL;
-	}
-	if (!admitted(e, q, m, &f))
-		return NULL;
-	hp_describe(m, &f);
-	return q;
+	hp_describe(m, &t->f);
+	t->last = m;
+	return t->qp;
 }
 
 /* Room in both outputs; with several engines that is no promise, and what does not fit is dropped
@@ -372,6 +415,7 @@ unsigned hp_poll(struct engine *e)
 	uint64_t now_ns = engine_now(e);
 	struct rte_mbuf *m[BURST], *request[BURST], *response[BURST];
 	struct hp *hp = e->hp;
+	struct train train;
 	unsigned room, n, requests = 0, responses = 0;
 
 	if (unlikely(hp->waits) && !multicast_deliver(e)) {
@@ -380,29 +424,33 @@ unsigned hp_poll(struct engine *e)
 	}
 	room = room_for(e);
 	n = rxa_take(e, m, room);
+	train.last = NULL;
+	train.bytes = 0;
 	for (unsigned i = 0; i < n; i++) {
 		struct qp *q;
 		bool is_response;
 
 		if (i + 1 < n)
 			rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], void *));
-		q = hp_parse(e, m[i]);
+		q = hp_parse(e, &train, m[i]);
 		if (unlikely(!q)) {
 			if (!multicast_kept(hp, m[i]))
 				rte_pktmbuf_free(m[i]);
 			continue;
 		}
-		is_response = wire_opcodes[arrival_of(m[i])->headers.opcode].flags & WIRE_RESPONSE;
-		if (unlikely(q->engine != e->index))
+		is_response = responds(&train.f);
+		if (unlikely(q->engine != e->index)) {
 			forward(e,
 				&e->peers[q->engine]
 					 .channel[is_response ? CHANNEL_HP_RRC : CHANNEL_HP_EE],
 				&m[i], 1);
-		else if (is_response)
+			train.last = NULL;
+		} else if (is_response)
 			response[responses++] = m[i];
 		else
 			request[requests++] = m[i];
 	}
+	count_n(hp_counters(e), COUNTER_rx_bytes, train.bytes);
 	if (responses)
 		forward(e, &e->channel[CHANNEL_HP_RRC], response, responses);
 	if (requests)

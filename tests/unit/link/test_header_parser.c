@@ -357,6 +357,52 @@ TEST(hp_poll__order_and_bursts)
 	}
 }
 
+/* What packets of a train have in common is judged once; the rest is each one's own, as are mistakes. */
+TEST(hp_poll__train)
+{
+	static const struct {
+		unsigned qp;
+		uint32_t psn;
+		uint16_t pkey;
+		void (*spoil)(uint8_t *frame, unsigned bth);
+	} rows[] = {
+		{0, 7, 0xffff, NULL},  {0, 8, 0xffff, NULL},  {0, 9, 0xffff, ip_checksum},
+		{0, 10, 0xffff, NULL}, {0, 11, 0xffff, NULL}, {0, 12, 0xffff, flip_payload},
+		{0, 13, 0xffff, NULL}, {0, 14, 0x1234, NULL}, {0, 15, 0x1234, NULL},
+		{1, 16, 0xffff, NULL}, {0, 17, 0xffff, NULL},
+	};
+	static const uint32_t passed[] = {7, 8, 10, 11, 13, 16, 17};
+
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		struct frame f = good(WIRE_RC_WRITE_ONLY);
+
+		f.payload = 24;
+		f.keep_icrc = true;
+		f.h.dest_qp = fx->qp[rows[i].qp]->qpn;
+		f.h.psn = f.h.va = rows[i].psn;
+		f.h.ackreq = rows[i].psn & 1;
+		f.h.pkey = rows[i].pkey;
+		receive(f, rows[i].spoil);
+	}
+	assert_int_equal(hp_poll(fx->e), RTE_DIM(rows));
+	for (unsigned i = 0; i < RTE_DIM(passed); i++) {
+		struct rte_mbuf *m = fx_take(CHANNEL_HP_EE);
+		const struct arrival *a = arrival_of(m);
+
+		assert_int_equal(a->headers.psn, passed[i]);
+		assert_int_equal(a->headers.va, passed[i]);
+		assert_int_equal(a->headers.ackreq, passed[i] & 1);
+		assert_int_equal(a->qpn, fx->qp[passed[i] == 16]->qpn);
+		assert_int_equal(a->payload_bytes, 24);
+		assert_int_equal(a->payload[0], 0x5a);
+		rte_pktmbuf_free(m);
+	}
+	fx_assert_counter(drop_rx_checksum, 1);
+	fx_assert_counter(drop_rx_icrc, 1);
+	fx_assert_counter(drop_rx_pkey, 2);
+	assert_int_equal(rte_mempool_in_use_count(fx->packets), 0);
+}
+
 /* ---- a queue pair of another engine ---- */
 
 static struct fx_options two_engines = {.engines = 2};

@@ -6,6 +6,7 @@
 #include "test.h"
 #include "wire/crc.h"
 #include "wire/encap.h"
+#include "wire/train.h"
 
 enum { ROOM = 64 }; /* bytes watched on both sides of a frame */
 
@@ -182,6 +183,8 @@ TEST(encap__every_ip_id_has_a_right_checksum)
 	for (id = 0; id < 65536; id++) {
 		wire_stamp(b.frame, &t, b.bytes - b.bth, (uint16_t)id);
 		assert_int_equal(parse(&b, &f), WIRE_OK);
+		wire_renumber(b.frame + b.l3, (uint16_t)(id * 7));
+		assert_int_equal(parse(&b, &f), WIRE_OK);
 	}
 }
 
@@ -242,6 +245,42 @@ TEST(parse__each_way_to_be_refused)
 		if (got != c->want)
 			fail_msg("%s: %s, not %s", c->what, wire_error_name(got),
 				 wire_error_name(c->want));
+	}
+}
+
+/* Whatever bit of the headers changes: what parse_next lets pass is what parse would say. */
+static void check_next(bool ipv6, bool vlan, unsigned int bit)
+{
+	struct wire_frame want, next;
+	struct built a, b;
+	unsigned int at;
+	bool differing;
+
+	make_frame(&a, ipv6, vlan, 8);
+	make_frame(&b, ipv6, vlan, 8);
+	at = b.bth + WIRE_BTH_ALIKE_BYTES;
+	memset(&next, 0, sizeof(next));
+	memset(&want, 0, sizeof(want));
+	assert_int_equal(parse(&a, &next), WIRE_OK);
+	b.frame[bit / 8] ^= 1 << bit % 8;
+	if (bit / 8 == b.l3 + 4u && !ipv6)
+		repair_ipv4(&b);
+	differing = bit / 8 >= at || (!ipv6 && bit / 8 == b.l3 + 4u);
+	assert_int_equal(wire_parse_next(b.frame, a.frame, &next), differing);
+	if (!differing)
+		return;
+	assert_int_equal(parse(&b, &want), WIRE_OK);
+	assert_memory_equal(&next, &want, sizeof(want));
+}
+
+TEST(parse__next_of_a_train)
+{
+	struct built b;
+
+	for (unsigned int i = 0; i < 4; i++) {
+		make_frame(&b, i & 1, i & 2, 8);
+		for (unsigned int bit = 0; bit < 8 * (b.bth + WIRE_BTH_BYTES); bit++)
+			check_next(i & 1, i & 2, bit);
 	}
 }
 
