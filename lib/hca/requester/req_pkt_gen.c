@@ -14,6 +14,7 @@
 #include "pipeline/message.h"
 #include "req_pkt_gen.h"
 #include "wire/crc.h"
+#include "wire/train.h"
 
 struct rpg {
 	uint16_t ip_id; /* IPv4 identification of the last packet */
@@ -66,48 +67,116 @@ static inline void finish_icrc(struct rte_mbuf *m)
 	wire_icrc_store(payload + bytes + pad, crc);
 }
 
-/* Makes the frame; the payload lies at HEADROOM_BYTES of the buffer. True: its ICRC is missing
- * still. */
-static bool build(struct engine *e, const struct qp *q, struct rte_mbuf *m)
-{
-	struct rpg *g = e->rpg;
-	struct packet *p = packet_of(m);
-	struct qp_way way = qp_way(q);
-	const struct wire_template *t = &qp_path_at(q, way.path)->template;
-	struct wire_template datagram;
-	uint8_t *payload = (uint8_t *)m->buf_addr + HEADROOM_BYTES, *l2;
-	uint32_t bytes = p->payload_bytes, pad = -bytes & 3, transport;
-	unsigned spread = qp_spread(e, q);
+/*
+ * A train: packets of one connection that follow one another in a burst and have their headers in common, but for
+ * IPv4 identification, AckReq, PSN and extension headers. The others are written like the first one's.
+ */
+struct train {
+	const struct qp *q;   /* NULL: none */
+	const uint8_t *model; /* the first packet's headroom */
+	struct qp_way way;
+	uint32_t payload_bytes, pad;
+	uint8_t opcode, se, migreq;
+	uint8_t l3_offset, is_ipv6, transport_bytes;
+	bool icrc_omitted;
+	uint16_t data_off, data_len; /* of each frame */
+};
 
+static inline bool train_continues(const struct train *t, const struct qp *q,
+				   const struct packet *p)
+{
+	struct qp_way way = qp_way(q);
+
+	return t->q == q && memcmp(&way, &t->way, sizeof(way)) == 0 &&
+	       p->payload_bytes == t->payload_bytes && p->headers.opcode == t->opcode &&
+	       p->headers.se == t->se;
+}
+
+/* What the headers of p and those like it have in common, with that template. */
+static inline void train_describe(struct train *t, const struct engine *e, const struct packet *p,
+				  const struct wire_template *of)
+{
+	t->payload_bytes = p->payload_bytes;
+	t->pad = -p->payload_bytes & 3;
+	t->opcode = p->headers.opcode;
+	t->se = p->headers.se;
+	t->migreq = qp_migreq(t->way);
+	t->l3_offset = of->l3_offset;
+	t->is_ipv6 = of->is_ipv6;
+	t->icrc_omitted = icrc_omitted(e->settings.icrc, of);
+	t->transport_bytes = wire_opcodes[t->opcode].header_bytes;
+	t->data_off = HEADROOM_BYTES - t->transport_bytes - of->encap_bytes;
+	t->data_len =
+		of->encap_bytes + t->transport_bytes + t->payload_bytes + t->pad + WIRE_ICRC_BYTES;
+}
+
+/* Writes the headers of a packet that may begin a train. */
+static void stamp_first(struct engine *e, struct train *t, const struct qp *q, struct rte_mbuf *m)
+{
+	struct packet *p = packet_of(m);
+	uint8_t *room = m->buf_addr;
+	unsigned spread = qp_spread(e, q);
+	struct wire_template datagram;
+	const struct wire_template *of;
+
+	t->way = qp_way(q);
+	of = &qp_path_at(q, t->way.path)->template;
 	if (q->service == SERVICE_UD) {
 		datagram_template(e, q, p, &datagram);
-		t = &datagram;
+		of = &datagram;
 	}
-	transport = wire_opcodes[p->headers.opcode].header_bytes;
-	p->headers.pad = pad;
-	p->headers.migreq = qp_migreq(way);
-	l2 = payload - transport - t->encap_bytes;
-	wire_stamp(l2, t, transport + bytes + pad + WIRE_ICRC_BYTES, ++g->ip_id);
+	train_describe(t, e, p, of);
+	p->headers.pad = t->pad;
+	p->headers.migreq = t->migreq;
+	wire_stamp(room + t->data_off, of, t->data_len - of->encap_bytes, ++e->rpg->ip_id);
 	if (unlikely(spread > 1))
-		wire_stamp_port(l2, t, packet_port(p, spread));
-	wire_write_transport(payload - transport, &p->headers);
+		wire_stamp_port(room + t->data_off, of, packet_port(p, spread));
+	wire_write_transport(room + HEADROOM_BYTES - t->transport_bytes, &p->headers);
+	t->q = q->service == SERVICE_UD || spread > 1 ? NULL : q;
+	t->model = room;
+}
+
+/* Writes those of a packet that continues it. */
+static inline void stamp_next(struct engine *e, const struct train *t, struct rte_mbuf *m)
+{
+	struct packet *p = packet_of(m);
+	uint8_t *room = m->buf_addr;
+
+	p->headers.pad = t->pad;
+	p->headers.migreq = t->migreq;
+	memcpy(room, t->model, HEADROOM_BYTES);
+	e->rpg->ip_id++;
+	if (!t->is_ipv6)
+		wire_renumber(room + t->data_off + t->l3_offset, e->rpg->ip_id);
+	wire_write_differing(room + HEADROOM_BYTES - t->transport_bytes, &p->headers);
+}
+
+/* Makes the frame; the payload lies at HEADROOM_BYTES of the buffer. True: its ICRC is missing
+ * still. */
+static inline bool build(struct engine *e, struct train *t, const struct qp *q, struct rte_mbuf *m)
+{
+	struct packet *p = packet_of(m);
+	uint8_t *end = (uint8_t *)m->buf_addr + HEADROOM_BYTES + p->payload_bytes;
+
+	if (train_continues(t, q, p))
+		stamp_next(e, t, m);
+	else
+		stamp_first(e, t, q, m);
 	p->l3_offset = t->l3_offset;
 	p->is_ipv6 = t->is_ipv6;
-	m->data_off = l2 - (uint8_t *)m->buf_addr;
-	m->data_len = m->pkt_len = payload + bytes + pad + WIRE_ICRC_BYTES - l2;
+	m->data_off = t->data_off;
+	m->data_len = m->pkt_len = t->data_len;
 	p->flags |= PACKET_BUILT;
 	if (p->flags & PACKET_REF) { /* the bytes after the reference are not read */
 		m->ol_flags = FRAME_MARKS;
 		return false;
 	}
-	memset(payload + bytes, 0, pad);
-	if (!icrc_omitted(e->settings.icrc, t)) {
-		m->ol_flags = 0;
-		return true;
-	}
-	m->ol_flags = ICRC_OMITTED;
-	wire_icrc_store(payload + bytes + pad, 0);
-	return false;
+	if (t->pad)
+		memset(end, 0, t->pad);
+	m->ol_flags = t->icrc_omitted ? ICRC_OMITTED : 0;
+	if (t->icrc_omitted)
+		wire_icrc_store(end + t->pad, 0);
+	return !t->icrc_omitted;
 }
 
 /* Builds and passes on what came through one channel. */
@@ -116,6 +185,7 @@ static unsigned take(struct engine *e, enum channel_id from, unsigned room)
 	struct rte_mbuf *m[BURST];
 	unsigned n = channel_take(&e->channel[from], m, RTE_MIN(room, (unsigned)BURST)), out = 0;
 	uint64_t unfinished = 0; /* those built here that lack their ICRC, by bit */
+	struct train train = {.q = NULL};
 
 	for (unsigned i = 0; i < n; i++) {
 		struct packet *p = packet_of(m[i]);
@@ -130,7 +200,7 @@ static unsigned take(struct engine *e, enum channel_id from, unsigned room)
 		}
 		/* One that was built before keeps its place: go-back-N is about the order. */
 		if (likely(!(p->flags & PACKET_BUILT)))
-			unfinished |= (uint64_t)build(e, q, m[i]) << out;
+			unfinished |= (uint64_t)build(e, &train, q, m[i]) << out;
 		if (unlikely(p->flags & PACKET_TIMED)) {
 			p->flags &= ~PACKET_TIMED;
 			m[i]->ol_flags |= FRAME_TIMED;

@@ -49,31 +49,42 @@ static void used_buffers(void)
 	rte_pktmbuf_free_bulk(m, FX_PACKETS);
 }
 
+/* The i-th frame of that size, with everything that its place says. */
+static void assert_frame(const struct got *g, const struct fx_options *o, unsigned i, uint32_t size)
+{
+	assert_int_equal(g->f.is_ipv6, o->ipv6);
+	assert_int_equal(g->f.has_vlan, o->vlan);
+	if (o->vlan)
+		assert_int_equal(g->f.vlan_tci, 0x2064);
+	assert_int_equal(g->f.h.opcode, WIRE_RC_SEND_ONLY_IMM);
+	assert_int_equal(g->f.h.psn, psn_add(FX_PSN, i));
+	assert_int_equal(g->f.h.pad, -size & 3);
+	assert_int_equal(g->f.h.dest_qp, fx->qp[0]->dest_qpn);
+	assert_int_equal(g->f.h.pkey, 0xffff);
+	assert_int_equal(g->f.payload_bytes, size);
+	assert_memory_equal(g->bytes + g->f.payload_offset, fx->memory, size);
+	for (unsigned k = 0; k < g->f.h.pad; k++)
+		assert_int_equal(g->bytes[g->f.payload_offset + size + k], 0);
+}
+
 static void frames_of_all_sizes(const struct fx_options *o, enum icrc_mode icrc)
 {
+	enum { TRAIN = 3 };
 	static struct got g;
 
 	fx->e->settings.icrc = icrc;
 	fx_fill_memory(0, FX_MTU, 77);
 	used_buffers();
 	for (unsigned i = 0; i < RTE_DIM(sizes); i++) {
-		send_request(0, USER_SEND_IMM, sizes[i], 0);
+		for (unsigned k = 0; k < TRAIN; k++)
+			send_request(0, USER_SEND_IMM, sizes[i], 0);
 		segmentation_poll(fx->e);
-		take_frame(&g);
-		assert_int_equal(g.icrc_omitted, icrc == ICRC_NEVER);
-		assert_int_equal(g.f.is_ipv6, o->ipv6);
-		assert_int_equal(g.f.has_vlan, o->vlan);
-		if (o->vlan)
-			assert_int_equal(g.f.vlan_tci, 0x2064);
-		assert_int_equal(g.f.h.opcode, WIRE_RC_SEND_ONLY_IMM);
-		assert_int_equal(g.f.h.psn, psn_add(FX_PSN, i));
-		assert_int_equal(g.f.h.pad, -sizes[i] & 3);
-		assert_int_equal(g.f.h.dest_qp, fx->qp[0]->dest_qpn);
-		assert_int_equal(g.f.h.pkey, 0xffff);
-		assert_int_equal(g.f.payload_bytes, sizes[i]);
-		assert_memory_equal(g.bytes + g.f.payload_offset, fx->memory, sizes[i]);
-		for (unsigned k = 0; k < g.f.h.pad; k++)
-			assert_int_equal(g.bytes[g.f.payload_offset + sizes[i] + k], 0);
+		for (unsigned k = 0; k < TRAIN; k++) {
+			take_frame(&g);
+			assert_int_equal(g.icrc_omitted, icrc == ICRC_NEVER);
+			assert_int_equal(g.f.h.ackreq, k == TRAIN - 1);
+			assert_frame(&g, o, TRAIN * i + k, sizes[i]);
+		}
 	}
 }
 
