@@ -310,10 +310,37 @@ static enum rtc_state judge_read(struct visit *v)
 	return RTC_RC_STORE_ENTRY;
 }
 
+/*
+ * Does a request that may be sent begin a train? Those behind it may be sent, too, if they are like it: a visit
+ * is short, so that their credits and the window of PSNs need not be looked at again.
+ */
+static inline bool train_begins(const struct visit *v)
+{
+	const struct qp *q = v->q;
+	uint32_t answered = __atomic_load_n(&q->rrc.read_packets, __ATOMIC_RELAXED);
+
+	return (!consumes_receive(v->r) || q->rtc.credits_seen & CREDITS_UNLIMITED) &&
+	       qp_outstanding(q) + answered < PSN_WINDOW / 2;
+}
+
+/* One packet, nothing special about it, and nothing has happened to the QP. */
+static inline bool train_continues(const struct visit *v)
+{
+	const struct request *r = v->r;
+	const struct qp *q = v->q;
+
+	return v->train && r->traits == v->train_traits && r->outcome == OUTCOME_OK &&
+	       !(r->flags & (REQUEST_STARTED | REQUEST_FENCE | REQUEST_LOCAL)) &&
+	       r->length <= q->mtu_bytes && qp_state(q) == QP_RTS && !q->rtc.flushing &&
+	       !__atomic_load_n(&q->rrc.rnr_waiting, __ATOMIC_ACQUIRE) &&
+	       !__atomic_load_n(&q->rrc.retransmitting, __ATOMIC_ACQUIRE);
+}
+
 static __rte_always_inline enum rtc_state rc_judge_msg(struct visit *v)
 {
 	enum park_reason reason;
 
+	v->train = false;
 	look_at_credits(v->q);
 	reason = park_reason_of(v);
 	if (unlikely(reason != PARK_NONE))
@@ -325,7 +352,11 @@ static __rte_always_inline enum rtc_state rc_judge_msg(struct visit *v)
 	if (unlikely(v->r->flags & REQUEST_LOCAL))
 		return RTC_LOCAL;
 	judge_credit(v->q, v->r);
-	return is_read(v->r) ? judge_read(v) : RTC_RC_SEG;
+	if (is_read(v->r))
+		return judge_read(v);
+	v->train = train_begins(v);
+	v->train_traits = v->r->traits;
+	return RTC_RC_SEG;
 }
 
 /* A failed UC or UD request stops the queue before its client can see the failure. */
@@ -375,7 +406,7 @@ static inline enum rtc_state idle(struct visit *v)
 {
 	v->m = v->q->rtc.head;
 	v->r = request_of(v->m);
-	return RTC_RESP_CXT;
+	return train_continues(v) ? RTC_RC_SEG : RTC_RESP_CXT;
 }
 
 /* Handles a visit's requests until there are no more (IDLE) or one must wait (PARKED, STALLED). */

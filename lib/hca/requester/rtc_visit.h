@@ -50,7 +50,9 @@ struct visit {
 	enum park_reason reason;
 	unsigned freed; /* descriptors, those in rtc.done and before */
 	bool sent;
-	bool starved; /* it holds no buffer, may have none, and nobody would wake it */
+	bool train; /* a request was judged and may be sent: so may those like it that follow, */
+	uint8_t train_traits; /* with these (enum user_trait) */
+	bool starved;	      /* it holds no buffer, may have none, and nobody would wake it */
 };
 
 static inline struct counters *rtc_counters(struct engine *e)
