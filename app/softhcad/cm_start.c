@@ -2,7 +2,6 @@
 /* The daemon's connection manager: cm_thread.h between this daemon's devices and its control
  * socket. Control thread. */
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -53,13 +52,11 @@ static int connect_to_self(void *ctx)
  * alone, so it succeeds or fails, however slow the machine is. */
 static void serve_while_it_starts(struct daemon *d)
 {
-	struct pollfd control = {.fd = control_fd(d->control), .events = POLLIN};
-
 	while (cm_thread_state(d->cm) == CM_THREAD_STARTING) {
 		pthread_mutex_lock(&d->lock);
 		control_poll(d->control, 0);
 		pthread_mutex_unlock(&d->lock);
-		poll(&control, 1, 1);
+		control_wait(d->control, 1, false);
 	}
 }
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The control socket: listens, accepts, and gives each session its turn. One thread, one epoll set:
- * the listener, each client's connection and each client's bell. Never waits for a client. Control
- * thread.
+ * The control socket: listens, accepts, and gives each session its turn. One thread
+ * waits for the listener, each client's connection and each client's bell. Never waits for a client.
+ * Control thread.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +22,6 @@
 enum {
 	BELL_DRAIN_MAX = 64,
 	HELLO_TIMEOUT_MS = 30000,
-	NS_IN_S = 1000000000,
-	NS_IN_MS = 1000000,
 	TURN_NS_MAX = NS_IN_S / 10, /* what a turn counts for in control.attended_ns */
 };
 
@@ -130,7 +127,7 @@ static int listen_at(struct control *c, const char *path)
 		return rc;
 	strcpy(c->socket_path, path);
 	spare_open(c);
-	return control_watch(c->epoll, c->listener, &c->listener_source, 0);
+	return 0;
 }
 
 /* ---- devices ---- */
@@ -198,9 +195,6 @@ static int start(struct control *c)
 {
 	int rc;
 
-	c->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (c->epoll < 0)
-		return -errno;
 	for (unsigned int i = 0; i < c->config.device_count; i++) {
 		rc = control_add_device(c, i, &c->config.devices[i]);
 		if (rc)
@@ -225,10 +219,9 @@ int control_create(const struct control_config *config, struct control **out)
 	if (!c)
 		return -ENOMEM;
 	c->config = *config;
-	c->listener = c->epoll = c->spare = -1;
-	c->listener_source = (struct source){.kind = SOURCE_LISTENER};
+	c->listener = c->spare = -1;
 	c->owner = geteuid();
-	LIST_INIT(&c->users);
+	TAILQ_INIT(&c->users);
 	TAILQ_INIT(&c->ended);
 	TAILQ_INIT(&c->populating);
 	TAILQ_INIT(&c->leaving);
@@ -494,17 +487,11 @@ static void look_for_holes(struct control *c)
 
 /* ---- the turn ---- */
 
-unsigned int control_serve(struct control *c, const struct source *source, uint32_t events)
+unsigned int control_serve(const struct source *source, uint32_t events)
 {
 	struct client *client = source->client;
 
-	switch ((enum source_kind)source->kind) {
-	case SOURCE_LISTENER:
-		accept_clients(c);
-		return 0;
-	case SOURCE_USER:
-		return user_serve(c, source->user);
-	case SOURCE_BELL:
+	if (source->kind == SOURCE_BELL) {
 		if (client->bell >= 0 && control_may_serve(client)) {
 			uint64_t begun = control_now_ns();
 
@@ -512,8 +499,6 @@ unsigned int control_serve(struct control *c, const struct source *source, uint3
 			control_served(client, begun);
 		}
 		return 0;
-	case SOURCE_CLIENT:
-		break;
 	}
 	if (client->pending && (events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)))
 		client_lost(client);
@@ -585,22 +570,13 @@ static void let_time_pass(struct control *c)
 	}
 }
 
-/* Is there something to do of which the epoll set says nothing? */
+/* Is there something to do of which no descriptor says anything? */
 static bool is_behind(const struct control *c)
 {
 	return c->held_up || (!TAILQ_EMPTY(&c->ended) && !c->bulk_waits);
 }
 
 /* ---- between two turns ---- */
-
-static bool ready(const struct control *c, uint64_t timeout_ns)
-{
-	const struct timespec limit = {.tv_sec = (time_t)(timeout_ns / NS_IN_S),
-				       .tv_nsec = (long)(timeout_ns % NS_IN_S)};
-	struct pollfd p = {.fd = c->epoll, .events = POLLIN};
-
-	return ppoll(&p, 1, timeout_ns == UINT64_MAX ? NULL : &limit, NULL) > 0;
-}
 
 /* Looks for the next request. No longer for any user than his part: a client that always asks just in time would keep the CPU
  * busy. */
@@ -615,7 +591,7 @@ static bool look_for_more(struct control *c)
 	if (*by_user >= LOOKED_NS_MAX || c->looked_all_ns >= LOOKED_ALL_NS_MAX)
 		return false;
 	do {
-		found = ready(c, 0);
+		found = users_wait(c, 0) > 0;
 		if (!found)
 			sched_yield();
 		before = now;
@@ -634,36 +610,33 @@ void control_wait(struct control *c, int timeout_ms, bool spare)
 
 	if (is_behind(c) || (spare && look_for_more(c)))
 		return;
-	least_ns = users_wait_ns(c);
-	ready(c, wait_ns < least_ns ? wait_ns : least_ns);
+	least_ns = users_bulk_ns(c);
+	users_wait(c, wait_ns < least_ns ? wait_ns : least_ns);
 }
 
 /* ---- a turn ---- */
 
 int control_poll(struct control *c, int timeout_ms)
 {
-	struct epoll_event events[EVENTS_PER_TURN];
 	unsigned int done, ended = 0;
-	int n;
+	int rc;
 
 	if (c->pending && (timeout_ms < 0 || timeout_ms > 1))
 		timeout_ms = 1;
-	if (is_behind(c) || users_wait_ns(c) < NS_IN_MS)
+	if (is_behind(c) || users_bulk_ns(c) < NS_IN_MS)
 		timeout_ms = 0;
 	c->held_up = false;
-	n = epoll_wait(c->epoll, events, EVENTS_PER_TURN, timeout_ms);
-	if (n < 0)
-		return -errno;
+	rc = users_turn_wait(c, timeout_ms);
+	if (rc < 0)
+		return rc;
 	let_time_pass(c);
 	users_turn(c);
 	pieces_turn(c); /* before requests take the time of their users */
 	if (c->ended_first)
 		ended = free_clients(c);
-	if (ended) /* perhaps with them a user that is in the list */
-		n = epoll_wait(c->epoll, events, EVENTS_PER_TURN, 0);
-	done = sessions_retry(c);
-	for (int i = 0; i < n; i++)
-		done += control_serve(c, events[i].data.ptr, events[i].events);
+	done = sessions_retry(c) + users_serve(c);
+	if (c->polled[0].revents)
+		accept_clients(c);
 	look_for_faults(c);
 	look_for_holes(c);
 	if (!c->ended_first)
@@ -676,11 +649,6 @@ int control_poll(struct control *c, int timeout_ms)
 		ceu_trim_contexts(d->config.ceu);
 	}
 	return (int)done;
-}
-
-int control_fd(const struct control *c)
-{
-	return c->epoll;
 }
 
 static void tell_clients(struct control *c, unsigned int device, enum eqe_type type,
@@ -763,8 +731,6 @@ void control_destroy(struct control *c)
 		close(c->listener);
 	if (c->socket_path[0])
 		unlink(c->socket_path);
-	if (c->epoll >= 0)
-		close(c->epoll);
 	if (c->spare >= 0)
 		close(c->spare);
 	if (c->own_shares)

@@ -9,6 +9,7 @@
  * destroyed only when that is 0.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -204,23 +205,20 @@ enum {
 	RETRY_WAITS = 7, /* how long a request waits before it is asked again: 1, 2, 4 ... 64 ms */
 };
 
-/* Each fd in the epoll set has one of these. */
-enum source_kind { SOURCE_LISTENER, SOURCE_USER, SOURCE_CLIENT, SOURCE_BELL };
+/* Each fd in an epoll set has one of these. */
+enum source_kind { SOURCE_CLIENT, SOURCE_BELL };
 struct source {
 	uint8_t kind;
-	union {
-		struct client *client;
-		struct user *user;
-	};
+	struct client *client;
 };
 
-/* A user who has clients. What they ask is watched in a set of its own, which is watched in the control thread's. */
+/* A user who has clients. What they ask is watched in a set of its own. */
 struct user {
-	LIST_ENTRY(user) of_control;
+	TAILQ_ENTRY(user) of_control;
 	uint32_t uid;
 	unsigned int clients, strangers; /* those of other processes than this one */
 	int epoll;
-	struct source source;
+	bool asks;   /* there is something in its set */
 	bool stands; /* its set is not watched: what is done in bulk waits */
 	/* In this turn: it has been served; has had its part; several of its requests are there. */
 	bool served, had_part, crowds;
@@ -301,12 +299,16 @@ struct control {
 	bool own_shares; /* created here */
 	struct device devices[HCA_MAX];
 	unsigned int device_count; /* some may have been removed: FOR_EACH_DEVICE */
-	int epoll, listener;
+	int listener;
 	int spare; /* closed for a moment to refuse a client when out of descriptors; -1: closed */
-	struct source listener_source;
-	uint32_t owner; /* the daemon's own user */
-	LIST_HEAD(, user) users;
+	uint32_t owner;		  /* the daemon's own user */
+	TAILQ_HEAD(, user) users; /* in the order of their turns */
+	unsigned int user_count;
 	bool company; /* there are two, or more */
+	struct pollfd polled
+		[1 +
+		 CLIENTS_MAX]; /* what the thread waits for: the listener, and each user's set */
+	unsigned int polled_count;
 	/* What is done in bulk (users.c): */
 	bool bulk_waits;	      /* there is some, in this turn */
 	uint64_t bulk_ns;	      /* what of it has been done in this turn ... */
@@ -390,6 +392,7 @@ unsigned int sessions_retry(struct control *c);
 void session_forget(struct client *client);
 
 /* control.c */
+enum { NS_IN_MS = 1000000, NS_IN_S = 1000000000 };
 uint64_t control_now_ns(void);
 /* As the data path knows its user. */
 static inline uint16_t client_user(const struct client *client)
@@ -409,18 +412,23 @@ void client_end(struct client *client);
 int control_watch(int epoll, int fd, struct source *source, uint32_t events);
 void control_rearm(struct client *client, bool readable);
 /* Something of it is ready: serves it. Returns the number of requests. */
-unsigned int control_serve(struct control *c, const struct source *source, uint32_t events);
+unsigned int control_serve(const struct source *source, uint32_t events);
 
 /* users.c: whose turn it is. */
-/* A new client's user, whose set its descriptors are watched in. 0, -ENOMEM. */
+/* A new client's user, whose set its descriptors are watched in. 0, -ENOMEM, -EUSERS. */
 int user_join(struct client *client);
 void user_leave(struct client *client);
 /* A request of this client has been received, and is not answered yet. */
 void user_asks(const struct client *client);
 /* One of its requests was refused. */
 void user_refused(struct user *u, uint64_t now);
-/* Serves what is ready of it, if it may be. Returns the number of requests. */
-unsigned int user_serve(struct control *c, struct user *u);
+/* Waits until somebody asks who was there at the end of the last turn, or somebody connects; takes no lock. UINT64_MAX: without
+ * limit. 1; 0: nobody does; -errno. */
+int users_wait(struct control *c, uint64_t timeout_ns);
+/* The same at the beginning of a turn, of all users. users_serve() serves those who ask. */
+int users_turn_wait(struct control *c, int timeout_ms);
+/* Returns the number of requests. */
+unsigned int users_serve(struct control *c);
 /* May a client of this user be served in this turn? If so, control_served() tells since when it
  * was. */
 bool control_may_serve(struct client *client);
@@ -434,7 +442,7 @@ void control_did_bulk(struct control *c, uint64_t ns);
 void users_turn(struct control *c);
 void users_turn_end(struct control *c);
 /* When something is to be done in bulk, from now; UINT64_MAX: there is nothing. */
-uint64_t users_wait_ns(const struct control *c);
+uint64_t users_bulk_ns(const struct control *c);
 
 /* Handlers of requests: objects.c, memory_windows.c, queue_pairs.c and so on. */
 #define REQUEST(NAME, name, body, reply, fds) int run_##name(struct call *call);

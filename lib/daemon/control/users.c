@@ -14,6 +14,7 @@
  * None of this applies while only one user is connected, who then does not wait for what he has had too much, either.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -22,12 +23,13 @@
 
 enum {
 	CROWDED_TURNS = 4,
-	BULK_NS = 10000000,    /* so long a user's requests are done in bulk once they crowd */
-	BULK_TURN_NS = 50000,  /* most of a turn that these take */
-	BULK_RESTS = 2,	       /* times as long as it took */
-	BULK_DUE_NS = 2000000, /* it stands no longer at a time */
-	AWAITED_NS = 200000,   /* who asks again asks by then */
-	REFUSED_NS = 10000000, /* refusals that follow each other */
+	BULK_NS = 10000000,	    /* so long a user's requests are done in bulk once they crowd */
+	BULK_TURN_NS = 50000,	    /* most of a turn that these take */
+	BULK_RESTS = 2,		    /* times as long as it took */
+	BULK_REST_NS_MAX = 2000000, /* even if one request took long */
+	BULK_DUE_NS = 2000000,	    /* it stands no longer at a time */
+	AWAITED_NS = 200000,	    /* who asks again asks by then */
+	REFUSED_NS = 10000000,	    /* refusals that follow each other */
 };
 
 /* ---- users ---- */
@@ -38,7 +40,7 @@ static void look_for_company(struct control *c)
 	unsigned int n = 0;
 	const struct user *u;
 
-	LIST_FOREACH (u, &c->users, of_control)
+	TAILQ_FOREACH (u, &c->users, of_control)
 		n += u->uid != c->owner || u->strangers;
 	c->company = n > 1;
 }
@@ -50,14 +52,13 @@ static struct user *user_make(struct control *c, uint32_t uid)
 	if (!u)
 		return NULL;
 	u->uid = uid;
-	u->source = (struct source){.kind = SOURCE_USER, .user = u};
 	u->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (u->epoll < 0 || control_watch(c->epoll, u->epoll, &u->source, 0)) {
-		close(u->epoll); /* -1, if there is none, is refused */
+	if (u->epoll < 0) {
 		free(u);
 		return NULL;
 	}
-	LIST_INSERT_HEAD(&c->users, u, of_control);
+	TAILQ_INSERT_TAIL(&c->users, u, of_control);
+	c->user_count++;
 	return u;
 }
 
@@ -66,9 +67,11 @@ int user_join(struct client *client)
 	struct control *c = client->control;
 	struct user *u;
 
-	LIST_FOREACH (u, &c->users, of_control)
+	TAILQ_FOREACH (u, &c->users, of_control)
 		if (u->uid == client->uid)
 			break;
+	if (!u && c->user_count == CLIENTS_MAX)
+		return -EUSERS;
 	if (!u)
 		u = user_make(c, client->uid);
 	if (!u)
@@ -82,15 +85,17 @@ int user_join(struct client *client)
 
 void user_leave(struct client *client)
 {
+	struct control *c = client->control;
 	struct user *u = client->user;
 
 	u->strangers -= !client->own;
 	if (--u->clients == 0) {
-		LIST_REMOVE(u, of_control);
+		TAILQ_REMOVE(&c->users, u, of_control);
+		c->user_count--;
 		close(u->epoll);
 		free(u);
 	}
-	look_for_company(client->control);
+	look_for_company(c);
 }
 
 static bool in_bulk(const struct control *c, const struct user *u)
@@ -103,6 +108,45 @@ void user_refused(struct user *u, uint64_t now)
 	if (now - u->refused_ns < REFUSED_NS)
 		u->bulk_until_ns = now + BULK_NS;
 	u->refused_ns = now;
+}
+
+/* ---- waiting ---- */
+
+/*
+ * The users' sets are polled, not watched in another set: to add a descriptor to a set that is itself watched, the kernel takes a
+ * mutex of which there is only one (epnested_mutex), and which any process of the machine can hold for milliseconds, again and again.
+ */
+static void watch(struct control *c)
+{
+	const struct user *u;
+
+	c->polled[0] = (struct pollfd){.fd = c->listener, .events = POLLIN};
+	c->polled_count = 1;
+	TAILQ_FOREACH (u, &c->users, of_control)
+		c->polled[c->polled_count++] =
+			(struct pollfd){.fd = u->stands ? -1 : u->epoll, .events = POLLIN};
+}
+
+int users_wait(struct control *c, uint64_t timeout_ns)
+{
+	const struct timespec limit = {.tv_sec = (time_t)(timeout_ns / NS_IN_S),
+				       .tv_nsec = (long)(timeout_ns % NS_IN_S)};
+	int n = ppoll(c->polled, c->polled_count, timeout_ns == UINT64_MAX ? NULL : &limit, NULL);
+
+	return n < 0 ? -errno : n > 0;
+}
+
+int users_turn_wait(struct control *c, int timeout_ms)
+{
+	unsigned int i = 1;
+	struct user *u;
+	int rc;
+
+	watch(c);
+	rc = users_wait(c, timeout_ms < 0 ? UINT64_MAX : (uint64_t)timeout_ms * NS_IN_MS);
+	TAILQ_FOREACH (u, &c->users, of_control)
+		u->asks = c->polled[i++].revents;
+	return rc;
 }
 
 /* ---- bulk ---- */
@@ -141,14 +185,6 @@ void control_did_bulk(struct control *c, uint64_t ns)
 	c->bulk_most_ns = ns + BULK_TURN_NS;
 }
 
-static void watch(struct control *c, struct user *u, bool on)
-{
-	struct epoll_event ev = {.events = on ? EPOLLIN : 0, .data.ptr = &u->source};
-
-	u->stands = !on;
-	epoll_ctl(c->epoll, EPOLL_CTL_MOD, u->epoll, &ev);
-}
-
 void users_turn(struct control *c)
 {
 	struct user *u;
@@ -158,26 +194,33 @@ void users_turn(struct control *c)
 	c->bulk_most_ns = BULK_TURN_NS;
 	if (c->turned_ns < bulk_from_ns(c))
 		return;
-	LIST_FOREACH (u, &c->users, of_control)
-		if (u->stands)
-			watch(c, u, true);
+	TAILQ_FOREACH (u, &c->users, of_control) {
+		u->asks |= u->stands;
+		u->stands = false;
+	}
 }
 
 void users_turn_end(struct control *c)
 {
 	struct user *u;
-	uint64_t now;
+	uint64_t now, rests_ns = BULK_RESTS * c->bulk_ns;
 
-	LIST_FOREACH (u, &c->users, of_control)
+	TAILQ_FOREACH (u, &c->users, of_control)
 		c->bulk_waits |= u->stands;
+	u = TAILQ_FIRST(&c->users); /* another one comes first in the next turn */
+	if (u) {
+		TAILQ_REMOVE(&c->users, u, of_control);
+		TAILQ_INSERT_TAIL(&c->users, u, of_control);
+	}
+	watch(c);
 	if (!c->bulk_ns)
 		return;
 	now = control_now_ns();
-	c->bulk_rests_until_ns = now + BULK_RESTS * c->bulk_ns;
+	c->bulk_rests_until_ns = now + (rests_ns < BULK_REST_NS_MAX ? rests_ns : BULK_REST_NS_MAX);
 	c->bulk_due_ns = now + BULK_DUE_NS;
 }
 
-uint64_t users_wait_ns(const struct control *c)
+uint64_t users_bulk_ns(const struct control *c)
 {
 	uint64_t from, now;
 
@@ -250,21 +293,32 @@ void user_asks(const struct client *client)
 		client->user->crowds = ioctl(client->fd, FIONREAD, &bytes) == 0 && bytes > 0;
 }
 
-unsigned int user_serve(struct control *c, struct user *u)
+static unsigned int user_serve(struct control *c, struct user *u)
 {
 	struct epoll_event events[EVENTS_PER_TURN];
 	unsigned int done = 0;
 	int n;
 
 	if (in_bulk(c, u) && !may_bulk(c)) {
-		watch(c, u, false);
+		u->stands = true;
 		return 0;
 	}
 	n = epoll_wait(u->epoll, events, EVENTS_PER_TURN, 0);
 	u->served = u->had_part = false;
 	u->crowds = n > 1;
 	for (int i = 0; i < n; i++)
-		done += control_serve(c, events[i].data.ptr, events[i].events);
+		done += control_serve(events[i].data.ptr, events[i].events);
 	judge(c, u);
+	return done;
+}
+
+unsigned int users_serve(struct control *c)
+{
+	unsigned int done = 0;
+	struct user *u;
+
+	TAILQ_FOREACH (u, &c->users, of_control)
+		if (u->asks)
+			done += user_serve(c, u);
 	return done;
 }

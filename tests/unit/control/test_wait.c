@@ -2,7 +2,6 @@
 /* When whose work is done, without any HCA: what control_wait() does between two turns, where it looks for the next request of a
  * client that may ask at once, or sleeps; and when bulk has to wait. */
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -34,7 +33,6 @@ TEST(wait__looks_for_who_asks_on_and_on_and_not_for_long)
 	struct control *c = calloc(1, sizeof(*c));
 	struct user user = {0};
 	struct client client = {.control = c, .user = &user};
-	struct epoll_event event = {.events = EPOLLIN};
 	uint64_t *spent, *all = &c->looked_all_ns, now;
 
 	assert_int_equal(share_client_begin(shares, 1000, 1, &client.shares), 0);
@@ -44,8 +42,8 @@ TEST(wait__looks_for_who_asks_on_and_on_and_not_for_long)
 		int asks = eventfd(rows[i].asks, EFD_CLOEXEC);
 
 		print_message("%s\n", rows[i].what);
-		c->epoll = epoll_create1(EPOLL_CLOEXEC);
-		assert_int_equal(epoll_ctl(c->epoll, EPOLL_CTL_ADD, asks, &event), 0);
+		c->polled[0] = (struct pollfd){.fd = asks, .events = POLLIN};
+		c->polled_count = 1;
 		now = control_now_ns();
 		c->look = (struct look){.since_ns = rows[i].soon ? now : 0};
 		control_answered(&client, now);
@@ -59,7 +57,6 @@ TEST(wait__looks_for_who_asks_on_and_on_and_not_for_long)
 		if (rows[i].looks)
 			assert_ptr_equal(c->answered, rows[i].asks ? &client : NULL);
 		close(asks);
-		close(c->epoll);
 	}
 	share_client_end(&client.shares);
 	shares_destroy(shares);
@@ -92,6 +89,7 @@ TEST(bulk__rests_and_stands_for_who_is_awaited)
 
 	c->shares = shares;
 	c->company = true;
+	TAILQ_INIT(&c->users);
 	assert_int_equal(share_client_begin(shares, 1000, 1, &bulk.shares), 0);
 	assert_int_equal(share_client_begin(shares, 1001, 2, &other.shares), 0);
 	user_refused(&user[0], now); /* once is no crime */
@@ -133,6 +131,26 @@ TEST(bulk__rests_and_stands_for_who_is_awaited)
 	free(c);
 }
 
+/* Pieces, whose turn it is first, would otherwise take all of the time that there is for bulk. */
+TEST(bulk__whose_time_has_come_is_served_at_once)
+{
+	struct control *c = calloc(1, sizeof(*c));
+	struct user user = {.uid = 1000, .epoll = -1, .stands = true};
+
+	TAILQ_INIT(&c->users);
+	TAILQ_INSERT_TAIL(&c->users, &user, of_control);
+	c->company = true;
+	c->listener = -1;
+	c->bulk_rests_until_ns = MS;
+	for (c->turned_ns = MS - 1; c->turned_ns <= MS; c->turned_ns++) {
+		assert_int_equal(users_turn_wait(c, 0), 0); /* no descriptor says that it asks */
+		users_turn(c);
+		assert_int_equal(user.asks, c->turned_ns == MS);
+		assert_int_equal(user.stands, c->turned_ns < MS);
+	}
+	free(c);
+}
+
 TEST(debt__is_paid_to_others_not_to_nobody)
 {
 	struct shares *shares = shares_create(0);
@@ -141,7 +159,8 @@ TEST(debt__is_paid_to_others_not_to_nobody)
 	struct client debtor = {.control = c, .user = &user};
 
 	c->shares = shares;
-	c->epoll = epoll_create1(EPOLL_CLOEXEC);
+	c->listener = -1;
+	TAILQ_INIT(&c->users);
 	TAILQ_INIT(&c->ended);
 	TAILQ_INIT(&c->populating);
 	TAILQ_INIT(&c->leaving);
@@ -156,6 +175,5 @@ TEST(debt__is_paid_to_others_not_to_nobody)
 		;
 	share_client_end(&debtor.shares);
 	shares_destroy(shares);
-	close(c->epoll);
 	free(c);
 }

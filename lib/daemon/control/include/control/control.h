@@ -160,9 +160,6 @@ int control_poll(struct control *c, int timeout_ms);
  */
 void control_wait(struct control *c, int timeout_ms, bool spare);
 
-/* Readable when control_poll() has something to do; for an outer poll loop. Owned by the module. */
-int control_fd(const struct control *c);
-
 /* Makes a connected SOCK_SEQPACKET socket a new client: socket activation and tests. 0; -EUSERS,
  * -ENOMEM: fd stays the caller's. */
 int control_adopt(struct control *c, int fd);
