@@ -21,6 +21,13 @@ struct bond {
 		[BOND_DEVICES]; /* of those that are up: when they have been for long enough */
 };
 
+/* The device of a frame, if both carry traffic, by its UDP source port: a queue pair stays on one of them. With several ports in a row
+ * (path_spread) it takes both in turns. */
+static inline unsigned bond_way(uint16_t source_port)
+{
+	return source_port % BOND_DEVICES;
+}
+
 /* Before the first look: as if all links had been up for ever. */
 static inline void bond_begin(struct bond *b, const struct port_config *c)
 {

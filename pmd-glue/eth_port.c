@@ -94,14 +94,14 @@ static uint16_t eth_raw_rx(struct port_queue *q, struct rte_mbuf **frames, uint1
 	return n;
 }
 
-/* A queue pair stays on one device, by its UDP source port; anything else is on the first. */
+/* Whatever is not UDP takes the first device. */
 static unsigned way_of(const struct rte_mbuf *m)
 {
 	unsigned udp = udp_offset(m);
 
 	if (!udp || m->data_len < udp + sizeof(uint16_t))
 		return 0;
-	return (unsigned)__builtin_parity(load16(rte_pktmbuf_mtod(m, const uint8_t *) + udp));
+	return bond_way(rte_be_to_cpu_16(load16(rte_pktmbuf_mtod(m, const uint8_t *) + udp)));
 }
 
 static __rte_noinline uint16_t balanced_tx(struct port_queue *q, struct rte_mbuf **frames,

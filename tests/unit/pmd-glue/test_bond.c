@@ -39,3 +39,9 @@ TEST(bond__follows_the_links)
 			fail_msg("row %u: changes %u, used %u", i, changes, b.used);
 	}
 }
+
+TEST(ways__neighbours_alternate)
+{
+	for (unsigned port = 0xc000; port < 0xffff; port++)
+		assert_int_equal(bond_way(port) + bond_way(port + 1), 1);
+}
