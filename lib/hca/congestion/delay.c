@@ -132,7 +132,7 @@ void delay_react(struct dcqcn *f, struct delay_control *c, const struct delay_pa
 	rate = f->rate;
 	target_ns = delay_target_ns(p, limits, f->rate);
 	c->last_us = now_us;
-	if (f->lent && drains(c))
+	if (f->lent && queue_ns != UINT32_MAX && drains(c))
 		return;
 	if (queue_ns > target_ns) {
 		c->calm = 0;

@@ -145,7 +145,7 @@ TEST_P(react__grows_back)
 	assert_false(f.lent);
 }
 
-/* After 64 samples, then 128 ... 2^15; the rate stays. Not while nothing limits it. */
+/* After 64 samples, then 128 ... 2^15; the rate stays, unless packets are lost. Not while nothing limits it. */
 TEST_P(react__drains)
 {
 	unsigned until = DELAY_DRAIN_FIRST;
@@ -167,6 +167,11 @@ TEST_P(react__drains)
 		until = until < 1 << 15 ? 2 * until : until;
 	}
 	assert_int_equal(f.rate, rate);
+	while (!delay_drains(&control))
+		react(15, 0, US);
+	delay_react(&f, &control, &p, &limits, UINT32_MAX, 0, US); /* a loss */
+	assert_true(f.rate < rate);
+	assert_true(delay_drains(&control));
 }
 
 /* Once a CNP has come the rate is DCQCN's; time and bytes change what delay has set not at all. */
