@@ -3,32 +3,18 @@
  * DCQCN's reaction point: see the header. Any stage that sends. Integers throughout, so that every
  * machine and every run of a test computes the same.
  */
-#include "congestion/dcqcn.h"
-
-#define SETTING(p, name) __atomic_load_n(&(p)->name, __ATOMIC_RELAXED)
+#include "rate.h"
 
 enum {
-	KBIT = 1000,	   /* in a Mbit */
 	ALPHA_ONE = 65536, /* α = 1 */
 	ALPHA_SHIFT = 6,   /* log2 of ALPHA_ONE / 1024 */
 	STEPS_MAX = 64,	   /* expiries of the timer in one call */
 	STAGES_MAX = UINT8_MAX,
-	NEAR = 128, /* within 1/128 of the line's rate a flow is as fast as the line */
 };
 
 static void set_rate(struct dcqcn *f, uint64_t rate)
 {
 	__atomic_store_n(&f->rate, (uint32_t)rate, __ATOMIC_RELAXED);
-}
-
-static uint64_t min64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t max64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
 }
 
 /* (g/1024)^n, in 1/2^32. */
@@ -107,17 +93,17 @@ void dcqcn_cnp(struct dcqcn *f, const struct dcqcn_params *p, uint64_t now_ns)
 /* Timer or byte counter have expired. */
 static void increase(struct dcqcn *f, const struct dcqcn_params *p)
 {
-	uint64_t most = (uint64_t)SETTING(p, rpg_max_rate) * KBIT, target = f->target, rate;
+	uint64_t target = f->target, rate;
 	uint32_t threshold = SETTING(p, rpg_threshold);
 
 	if (f->timer_stage > threshold && f->byte_stage > threshold)
 		target += (uint64_t)SETTING(p, rpg_hai_rate) * KBIT;
 	else if (f->timer_stage >= threshold || f->byte_stage >= threshold)
 		target += (uint64_t)SETTING(p, rpg_ai_rate) * KBIT;
-	target = min64(target, most);
+	target = min64(target, rate_of_line(p));
 	rate = (f->rate + target + 1) / 2;
 	f->target = (uint32_t)target;
-	set_rate(f, rate >= most - most / NEAR ? 0 : rate);
+	set_rate(f, rate_is_line(p, rate) ? 0 : rate);
 }
 
 static void count_stage(uint8_t *stage)

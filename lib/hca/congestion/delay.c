@@ -1,28 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Congestion control by delay: see the header. Stages requester_recv (the meter) and segmentation. */
 #include "congestion/delay.h"
-
-#define SETTING(p, name) __atomic_load_n(&(p)->name, __ATOMIC_RELAXED)
+#include "rate.h"
 
 enum {
-	KBIT = 1000,	/* in a Mbit */
-	NEAR = 128,	/* within 1/128 of the line's rate a flow is as fast as the line */
 	FAST_MOST = 16, /* times delay_ai_rate */
 };
 
 static uint32_t min32(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
-}
-
-static uint64_t min64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t max64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
 }
 
 /* ---- the meter ---- */
@@ -64,8 +51,7 @@ static uint32_t root(uint64_t square)
 uint32_t delay_target_ns(const struct delay_params *p, const struct dcqcn_params *limits,
 			 uint32_t rate)
 {
-	uint64_t ns = 1000ull * SETTING(p, delay_target), more;
-	uint64_t most = (uint64_t)SETTING(limits, rpg_max_rate) * KBIT;
+	uint64_t ns = 1000ull * SETTING(p, delay_target), most = rate_of_line(limits), more;
 
 	if (!rate || rate >= most)
 		return (uint32_t)ns;
@@ -78,10 +64,10 @@ uint32_t delay_target_ns(const struct delay_params *p, const struct dcqcn_params
 
 static void set_rate(struct dcqcn *f, const struct dcqcn_params *limits, uint64_t rate)
 {
-	uint64_t most = (uint64_t)SETTING(limits, rpg_max_rate) * KBIT;
 	uint64_t least = max64((uint64_t)SETTING(limits, rpg_min_rate) * KBIT, 1);
 
-	dcqcn_lend(f, rate >= most - most / NEAR ? 0 : (uint32_t)max64(rate, min64(least, most)));
+	least = min64(least, rate_of_line(limits));
+	dcqcn_lend(f, rate_is_line(limits, rate) ? 0 : (uint32_t)max64(rate, least));
 }
 
 /* What arrives of a flow is its share of the bottleneck; a little less lets the queue shrink. */
@@ -124,12 +110,11 @@ void delay_react(struct dcqcn *f, struct delay_control *c, const struct delay_pa
 		 const struct dcqcn_params *limits, uint32_t queue_ns, uint32_t arrived,
 		 uint64_t now_ns)
 {
-	uint64_t most = (uint64_t)SETTING(limits, rpg_max_rate) * KBIT, rate;
-	uint32_t target_ns;
-	uint32_t now_us = (uint32_t)(now_ns / 1000), us = now_us - c->last_us;
+	uint32_t now_us = (uint32_t)(now_ns / 1000), us = now_us - c->last_us, target_ns;
+	uint64_t rate;
 
 	dcqcn_advance(f, limits, now_ns);
-	rate = f->rate;
+	rate = f->rate ? f->rate : rate_of_line(limits);
 	target_ns = delay_target_ns(p, limits, f->rate);
 	c->last_us = now_us;
 	if (f->lent && queue_ns != UINT32_MAX && drains(c))
@@ -138,7 +123,7 @@ void delay_react(struct dcqcn *f, struct delay_control *c, const struct delay_pa
 		c->calm = 0;
 		if (f->rate && !f->lent && !dcqcn_is_quiet(f, limits))
 			return;
-		set_rate(f, limits, cut(p, rate ? rate : most, queue_ns, target_ns, arrived));
+		set_rate(f, limits, cut(p, rate, queue_ns, target_ns, arrived));
 	} else if (f->lent) {
 		c->calm = queue_ns > target_ns / 2 ? 0 : (uint8_t)min32(c->calm + 1u, UINT8_MAX);
 		set_rate(f, limits, grow(p, c, rate, us));
