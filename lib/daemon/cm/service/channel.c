@@ -47,12 +47,17 @@ int cm_service_adopt(struct cm_service *s, int fd)
 	return 0;
 }
 
+static void destroy_ids(struct ucm_channel *ch)
+{
+	while (!LIST_EMPTY(&ch->ids))
+		ucm_id_destroy(LIST_FIRST(&ch->ids));
+}
+
 void ucm_channel_close(struct ucm_channel *ch)
 {
 	struct cm_service *s = ch->service;
 
-	while (!LIST_EMPTY(&ch->ids))
-		ucm_id_destroy(LIST_FIRST(&ch->ids));
+	destroy_ids(ch);
 	ASSERT(TAILQ_EMPTY(&ch->events) && !share_held(&ch->shares, SHARE_cm_ids));
 	LIST_REMOVE(ch, of_service);
 	/* The program may still have a copy: closing alone would leave it in the epoll set. */
@@ -173,14 +178,13 @@ void ucm_channel_serve(struct ucm_channel *ch)
 		}
 		begun = monotonic_ns();
 		got = serve_one(ch);
+		if (got < 0)
+			destroy_ids(ch); /* before the clock stops: it may take long */
+		share_spend(&ch->shares, SHARE_cm_us, (monotonic_ns() - begun) / 1000);
 		if (got < 0) {
-			while (!LIST_EMPTY(&ch->ids))
-				ucm_id_destroy(LIST_FIRST(&ch->ids));
-			share_spend(&ch->shares, SHARE_cm_us, (monotonic_ns() - begun) / 1000);
 			ucm_channel_close(ch);
 			return;
 		}
-		share_spend(&ch->shares, SHARE_cm_us, (monotonic_ns() - begun) / 1000);
 	}
 	/* Retry a wake-up byte that found no room. */
 	if (!TAILQ_EMPTY(&ch->events))
