@@ -61,6 +61,15 @@ static void put_choice(struct text *t, const struct setting *s, uint64_t number)
 		put(t, "%.*s", (int)strcspn(word, "|"), word);
 }
 
+const char *config_choice(const char *key, uint32_t number, char word[CONFIG_WORD_BYTES])
+{
+	struct text t = {word, CONFIG_WORD_BYTES};
+
+	*word = '\0';
+	put_choice(&t, setting_find(SCOPE_HCA, key), number);
+	return word;
+}
+
 static void put_hugepages(struct text *t, uint32_t mib)
 {
 	if (mib == CONFIG_HUGEPAGES_AUTO || mib == CONFIG_HUGEPAGES_OFF)

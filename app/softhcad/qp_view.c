@@ -66,13 +66,6 @@ static const char *migration_name(struct qp_way way)
 	return way.migration < RTE_DIM(names) ? names[way.migration] : "?";
 }
 
-static const char *cc_name(unsigned cc)
-{
-	static const char *const names[] = {"none", "dcqcn", "delay", "auto"};
-
-	return names[cc & CC_AUTO];
-}
-
 /* The next QP in use from index `from` on, or NULL. pages: of the table. */
 static const struct qp *next_qp(const struct qp_table *t, struct residence *pages, uint32_t from)
 {
@@ -150,6 +143,8 @@ UNGUARDED static void put_due(json_t *to, const char *key, const struct qp *q, e
 
 UNGUARDED static void put_modules(json_t *to, const struct qp *it, uint64_t now_ns, bool all)
 {
+	char word[CONFIG_WORD_BYTES];
+
 	QP_REQUESTER_VIEW(PUT)
 	QP_RESPONDER_VIEW(PUT)
 	put_due(to, "loss_due_ms", it, TIMER_LOSS, now_ns);
