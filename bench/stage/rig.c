@@ -170,7 +170,7 @@ static int modify(struct rig_side *s, uint8_t op, const struct rig_side *peer, u
 					.max_rd_atomic = READS_MAX,
 					.max_dest_rd_atomic = READS_MAX}};
 
-	memcpy(m.attr.dgid, peer->ip, 16);
+	memcpy(m.attr.av.dgid, peer->ip, 16);
 	memcpy(m.path.dst_mac, peer->mac, 6);
 	memcpy(m.path.src_mac, s->mac, 6);
 	memcpy(m.path.src_ip, s->ip, 16);

@@ -283,34 +283,33 @@ static struct ceu_modify attributes_of(struct sim *s, int node, unsigned i)
 	const struct sim_params *p = &s->params;
 	int other = peer_of(s, node, i);
 	struct sim_node *n = &s->node[node], *peer = &s->node[other];
-	struct ceu_modify m = {.attr = {.qpn = n->qp[i].qpn,
-					.access = p->access,
-					.qkey = p->qkey ? p->qkey : 0x11111111,
-					.port = 1,
-					.dest_qpn = peer->qp[i].qpn,
-					.rq_psn = initial_psn(p, other),
-					.sq_psn = initial_psn(p, node),
-					.path_mtu = p->mtu,
-					.timeout = p->timeout,
-					.retry_cnt = p->retry_cnt,
-					.rnr_retry = p->rnr_retry,
-					.min_rnr_timer = p->min_rnr_timer,
-					.max_rd_atomic = p->max_rd_atomic,
-					.max_dest_rd_atomic = p->max_rd_atomic,
-					.traffic_class = p->traffic_class,
-					.sl = p->sl,
-					.hop_limit = 64,
-					.alternate = {.hop_limit = 63},
-					.alternate_timeout = p->alternate_timeout,
-					.alternate_port = 1,
-					.path_mig_state = p->mig_state}};
+	struct ceu_modify m = {
+		.attr = {.qpn = n->qp[i].qpn,
+			 .access = p->access,
+			 .qkey = p->qkey ? p->qkey : 0x11111111,
+			 .port = 1,
+			 .dest_qpn = peer->qp[i].qpn,
+			 .rq_psn = initial_psn(p, other),
+			 .sq_psn = initial_psn(p, node),
+			 .path_mtu = p->mtu,
+			 .timeout = p->timeout,
+			 .retry_cnt = p->retry_cnt,
+			 .rnr_retry = p->rnr_retry,
+			 .min_rnr_timer = p->min_rnr_timer,
+			 .max_rd_atomic = p->max_rd_atomic,
+			 .max_dest_rd_atomic = p->max_rd_atomic,
+			 .av = {.traffic_class = p->traffic_class, .sl = p->sl, .hop_limit = 64},
+			 .alternate = {.hop_limit = 63},
+			 .alternate_timeout = p->alternate_timeout,
+			 .alternate_port = 1,
+			 .path_mig_state = p->mig_state}};
 
 	m.path.has_vlan = p->vlan;
 	m.path.vlan_tci = p->vlan;
 	memcpy(m.path.dst_mac, sim_macs[other], 6);
 	memcpy(m.path.src_mac, sim_macs[node], 6);
 	memcpy(m.path.src_ip, n->ip, 16);
-	memcpy(m.attr.dgid, peer->ip, 16);
+	memcpy(m.attr.av.dgid, peer->ip, 16);
 	m.alternate = m.path;
 	sim_alternate_ip(s, node, m.alternate.src_ip);
 	sim_alternate_ip(s, other, m.attr.alternate.dgid);

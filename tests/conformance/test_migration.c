@@ -353,7 +353,7 @@ RIG_TEST(apm_006__the_program_migrates, armed())
 	struct control_qp_attr a = attributes(s);
 	struct rig_packet p;
 
-	assert_memory_equal(a.dgid, s->node[1].ip, 16);
+	assert_memory_equal(a.av.dgid, s->node[1].ip, 16);
 	assert_int_equal(a.timeout, 8);
 	assert_int_equal(set_state(s, CEU_RTS2RTS, CONTROL_MIG_MIGRATED), CEU_OK);
 	rig_expect_event(s, EQE_PATH_MIG, s->node[0].qp[0].qpn);
@@ -364,10 +364,10 @@ RIG_TEST(apm_006__the_program_migrates, armed())
 	peer_ack(s, PSN, 1);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
 	a = attributes(s);
-	assert_memory_equal(a.dgid, p.dst_ip, 16);
+	assert_memory_equal(a.av.dgid, p.dst_ip, 16);
 	assert_memory_equal(a.alternate.dgid, p.dst_ip, 16);
 	assert_int_equal(a.timeout, 10);
-	assert_int_equal(a.hop_limit, 63);
+	assert_int_equal(a.av.hop_limit, 63);
 }
 
 /* From which state to which, by which command. */

@@ -230,7 +230,7 @@ int run_modify_qp(struct call *call)
 	if (op == CEU_BAD_TRANSITION)
 		return -EINVAL;
 	if (in->mask & QP_ATTR_AV)
-		rc = find_path(call->client, in->gid_index, in->dgid, &modify.path);
+		rc = find_path(call->client, in->av.gid_index, in->av.dgid, &modify.path);
 	else if (op == CEU_RST2INIT) /* a port without addresses may get some later */
 		(void)find_path(call->client, 0, NULL, &modify.path);
 	if (!rc && in->mask & QP_ATTR_ALT_PATH)

@@ -52,8 +52,6 @@ bool ceu_migration_ok(const struct qp *q, enum qp_state to, const struct control
 void ceu_migration_set(struct ceu *ceu, struct qp *q, uint32_t to);
 /* The QP may have migrated: QUERY_QP's attributes of the path are the alternate one's then. */
 void ceu_migration_follow(struct ceu *ceu, const struct qp *q);
-/* The attributes of the alternate path become those of the path. */
-void ceu_alternate_as_path(struct control_qp_attr *a);
 
 /* Unmaps all chunks of a table, none of whose contexts is in use. */
 void ceu_icm_close(struct ceu *ceu, enum ceu_context kind);

@@ -255,7 +255,7 @@ static bool rights_ok(uint32_t access)
 static bool attributes_ok(const struct ceu *ceu, const struct ceu_modify *in)
 {
 	const struct control_qp_attr *a = &in->attr;
-	bool ok = !(a->mask & QP_ATTR_AV) || av_ok(a->dgid, &in->path);
+	bool ok = !(a->mask & QP_ATTR_AV) || av_ok(a->av.dgid, &in->path);
 
 	ok = ok && (!(a->mask & QP_ATTR_ALT_PATH) || av_ok(a->alternate.dgid, &in->alternate));
 	ok = ok && (!(a->mask & QP_ATTR_ACCESS) || rights_ok(a->access));
@@ -297,50 +297,40 @@ static uint8_t ecn_class(uint8_t cc, uint8_t traffic_class)
 	return traffic_class | WIRE_ECN_ECT0;
 }
 
-/* The headers, Ethernet to UDP, of this QP's packets. A UD QP has no destination: each request has
- * its own. Returns the path's number: one that no module reads any more. */
-static unsigned make_path(struct ceu *ceu, struct qp *q, const struct ceu_modify *in,
-			  bool connected)
+/* The headers, Ethernet to UDP, of this QP's packets to `av`. NULL: a UD QP has no destination, each
+ * request has its own. Returns the path's number: one that no module reads any more. */
+static unsigned make_path(struct ceu *ceu, struct qp *q, const struct control_address *av,
+			  const struct ceu_path *via)
 {
 	unsigned unused = qp_path_unused(q);
 	struct qp_path *to = unused < RTE_DIM(q->path) ? &q->path[unused] : q->third;
 	struct wire_path path = {
-		.has_vlan = in->path.has_vlan,
-		.vlan_tci = in->path.vlan_tci,
-		.is_ipv6 = !ip_is_v4_mapped(in->path.src_ip),
+		.has_vlan = via->has_vlan,
+		.vlan_tci = via->vlan_tci,
+		.is_ipv6 = !ip_is_v4_mapped(via->src_ip),
 		.ttl = WIRE_TTL_DEFAULT,
 	};
 
 	if (qp_state(q) > QP_INIT)
 		ceu_quiesce(ceu);
-	memcpy(path.src_mac, in->path.src_mac, 6);
-	memcpy(path.src_ip, in->path.src_ip, 16);
-	if (connected) {
-		memcpy(path.dst_mac, in->path.dst_mac, 6);
-		memcpy(path.dst_ip, in->attr.dgid, 16);
-		memcpy(to->peer_ip, in->attr.dgid, 16);
-		path_set_class(&ceu->config.engines[q->engine], &path, in->attr.traffic_class,
-			       in->attr.sl);
-		path.tos = ecn_class(cc_of(ceu, q, to->peer_ip, in->attr.traffic_class), path.tos);
-		path.flow_label = in->attr.flow_label;
-		path.sport = in->attr.flow_label ? wire_udp_source_port_of_flow(in->attr.flow_label)
-						 : wire_udp_source_port(q->qpn, q->dest_qpn);
-		if (in->attr.hop_limit)
-			path.ttl = in->attr.hop_limit;
+	memcpy(path.src_mac, via->src_mac, 6);
+	memcpy(path.src_ip, via->src_ip, 16);
+	if (av) {
+		memcpy(path.dst_mac, via->dst_mac, 6);
+		memcpy(path.dst_ip, av->dgid, 16);
+		memcpy(to->peer_ip, av->dgid, 16);
+		path_set_class(&ceu->config.engines[q->engine], &path, av->traffic_class, av->sl);
+		path.tos = ecn_class(cc_of(ceu, q, to->peer_ip, av->traffic_class), path.tos);
+		path.flow_label = av->flow_label;
+		path.sport = av->flow_label ? wire_udp_source_port_of_flow(av->flow_label)
+					    : wire_udp_source_port(q->qpn, q->dest_qpn);
+		if (av->hop_limit)
+			path.ttl = av->hop_limit;
 	} else {
 		path.sport = wire_udp_source_port_ud(q->qpn);
 	}
 	wire_template_build(&to->template, &path);
 	return unused;
-}
-
-static void set_alternate(struct ceu *ceu, struct qp *q, const struct ceu_modify *in)
-{
-	struct ceu_modify as_path = *in;
-
-	ceu_alternate_as_path(&as_path.attr);
-	as_path.path = in->alternate;
-	qp_load_alternate(q, make_path(ceu, q, &as_path, true));
 }
 
 static void set_mtu(struct qp *q, uint8_t code)
@@ -366,11 +356,11 @@ static void apply(struct ceu *ceu, struct qp *q, const struct ceu_modify *in)
 	}
 #include "qp_attributes.def"
 	if (a->mask & QP_ATTR_AV) {
-		choose_cc(ceu, q, a->dgid, a->traffic_class);
-		qp_change_path(q, make_path(ceu, q, in, true));
+		choose_cc(ceu, q, a->av.dgid, a->av.traffic_class);
+		qp_change_path(q, make_path(ceu, q, &a->av, &in->path));
 	}
 	if (a->mask & QP_ATTR_ALT_PATH)
-		set_alternate(ceu, q, in);
+		qp_load_alternate(q, make_path(ceu, q, &a->alternate, &in->alternate));
 	if (a->mask & QP_ATTR_PATH_MIG_STATE)
 		ceu_migration_set(ceu, q, a->path_mig_state);
 }
@@ -383,7 +373,7 @@ static void remember(struct control_qp_attr *s, const struct control_qp_attr *a)
 		s->field = a->field;
 #include "qp_attributes.def"
 	if (a->mask & QP_ATTR_AV)
-		memcpy(s->dgid, a->dgid, 16);
+		memcpy(s->av.dgid, a->av.dgid, 16);
 	if (a->mask & QP_ATTR_ALT_PATH)
 		memcpy(s->alternate.dgid, a->alternate.dgid, 16);
 	s->mask |= a->mask & ~(uint32_t)(QP_ATTR_STATE | QP_ATTR_CUR_STATE);
@@ -406,7 +396,7 @@ static void prepare(struct ceu *ceu, struct qp *q, enum qp_state from, enum qp_s
 		q->pkey = 0xffff;
 		if (q->service == SERVICE_UD) {
 			set_mtu(q, ceu->config.mtu_code_max);
-			qp_change_path(q, make_path(ceu, q, in, false));
+			qp_change_path(q, make_path(ceu, q, NULL, &in->path));
 		}
 	} else if (from == QP_INIT && to == QP_RTR) {
 		q->rq_psn = in->attr.mask & QP_ATTR_RQ_PSN ? in->attr.rq_psn : 0;

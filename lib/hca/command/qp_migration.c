@@ -3,20 +3,8 @@
  * MODIFY_QP and QUERY_QP: what a program sees and asks of path migration (context/path_migration.h).
  * Control thread.
  */
-#include <string.h>
 #include "ceu_priv.h"
 #include "context/path_migration.h"
-
-void ceu_alternate_as_path(struct control_qp_attr *a)
-{
-	memcpy(a->dgid, a->alternate.dgid, 16);
-	a->gid_index = a->alternate.gid_index;
-	a->traffic_class = a->alternate.traffic_class;
-	a->hop_limit = a->alternate.hop_limit;
-	a->sl = a->alternate.sl;
-	a->flow_label = a->alternate.flow_label;
-	a->timeout = a->alternate_timeout;
-}
 
 void ceu_migration_follow(struct ceu *ceu, const struct qp *q)
 {
@@ -24,7 +12,8 @@ void ceu_migration_follow(struct ceu *ceu, const struct qp *q)
 
 	if (!(s->mask & QP_ATTR_ALT_PATH) || qp_has_alternate(qp_way(q)))
 		return;
-	ceu_alternate_as_path(s);
+	s->av = s->alternate;
+	s->timeout = s->alternate_timeout;
 	s->mask &= ~(uint32_t)QP_ATTR_ALT_PATH;
 }
 

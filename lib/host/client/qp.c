@@ -307,6 +307,30 @@ static int ask_to_modify(struct softhca_qp *qp, const struct control_qp_attr *in
 	return rc;
 }
 
+static struct control_address address_to(const struct softhca_ah_attr *from)
+{
+	struct control_address to = {.flow_label = from->flow_label,
+				     .gid_index = from->gid_index,
+				     .traffic_class = from->traffic_class,
+				     .hop_limit = from->hop_limit,
+				     .sl = from->sl};
+
+	memcpy(to.dgid, from->dgid, sizeof(to.dgid));
+	return to;
+}
+
+static struct softhca_ah_attr address_from(const struct control_address *from)
+{
+	struct softhca_ah_attr to = {.gid_index = from->gid_index,
+				     .traffic_class = from->traffic_class,
+				     .hop_limit = from->hop_limit,
+				     .sl = from->sl,
+				     .flow_label = from->flow_label};
+
+	memcpy(to.dgid, from->dgid, sizeof(to.dgid));
+	return to;
+}
+
 int softhca_modify_qp(struct softhca_qp *qp, const struct softhca_qp_attr *attr, uint32_t mask)
 {
 	struct control_qp_attr in = {
@@ -326,29 +350,18 @@ int softhca_modify_qp(struct softhca_qp *qp, const struct softhca_qp_attr *attr,
 		.min_rnr_timer = attr->min_rnr_timer,
 		.max_rd_atomic = attr->max_rd_atomic,
 		.max_dest_rd_atomic = attr->max_dest_rd_atomic,
-		.gid_index = attr->av.gid_index,
-		.traffic_class = attr->av.traffic_class,
-		.hop_limit = attr->av.hop_limit,
-		.sl = attr->av.sl,
 		.pkey_index = attr->pkey_index,
 		.port = attr->port,
-		.flow_label = attr->av.flow_label,
-		.alternate = {.gid_index = attr->alternate.gid_index,
-			      .traffic_class = attr->alternate.traffic_class,
-			      .hop_limit = attr->alternate.hop_limit,
-			      .sl = attr->alternate.sl,
-			      .flow_label = attr->alternate.flow_label},
+		.av = address_to(&attr->av),
+		.alternate = address_to(&attr->alternate),
 		.alternate_timeout = attr->alternate_timeout,
 		.alternate_pkey_index = attr->alternate_pkey_index,
 		.alternate_port = attr->alternate_port,
 		.path_mig_state = attr->path_mig_state,
 	};
 	uint8_t before = __atomic_load_n(&qp->state, __ATOMIC_ACQUIRE);
-	int rc;
+	int rc = ask_to_modify(qp, &in);
 
-	memcpy(in.dgid, attr->av.dgid, sizeof(in.dgid));
-	memcpy(in.alternate.dgid, attr->alternate.dgid, sizeof(in.alternate.dgid));
-	rc = ask_to_modify(qp, &in);
 	if (rc)
 		return rc;
 	if (mask & SOFTHCA_QP_QKEY)
@@ -374,11 +387,7 @@ int softhca_query_qp(struct softhca_qp *qp, struct softhca_qp_attr *attr)
 		.dest_qpn = r.dest_qpn,
 		.rq_psn = r.rq_psn,
 		.sq_psn = r.sq_psn,
-		.av = {.gid_index = r.gid_index,
-		       .traffic_class = r.traffic_class,
-		       .hop_limit = r.hop_limit,
-		       .sl = r.sl,
-		       .flow_label = r.flow_label},
+		.av = address_from(&r.av),
 		.path_mtu = r.path_mtu,
 		.timeout = r.timeout,
 		.retry_cnt = r.retry_cnt,
@@ -388,18 +397,12 @@ int softhca_query_qp(struct softhca_qp *qp, struct softhca_qp_attr *attr)
 		.max_dest_rd_atomic = r.max_dest_rd_atomic,
 		.pkey_index = r.pkey_index,
 		.port = r.port,
-		.alternate = {.gid_index = r.alternate.gid_index,
-			      .traffic_class = r.alternate.traffic_class,
-			      .hop_limit = r.alternate.hop_limit,
-			      .sl = r.alternate.sl,
-			      .flow_label = r.alternate.flow_label},
+		.alternate = address_from(&r.alternate),
 		.alternate_timeout = r.alternate_timeout,
 		.alternate_pkey_index = r.alternate_pkey_index,
 		.alternate_port = r.alternate_port,
 		.path_mig_state = r.path_mig_state,
 	};
-	memcpy(attr->av.dgid, r.dgid, sizeof(attr->av.dgid));
-	memcpy(attr->alternate.dgid, r.alternate.dgid, sizeof(attr->alternate.dgid));
 	if (r.state == SOFTHCA_QPS_ERR)
 		qp_failed(qp, SOFTHCA_QPS_ERR);
 	return 0;

@@ -213,7 +213,7 @@ static void fill(struct attacker *a, struct request *r)
 	case CONTROL_MODIFY_QP:
 		PUT(control_qp_attr, .qpn = s->qp[below(a, WHICH_COUNT)]->number,
 		    .mask = (uint32_t)draw(a) & 0x1fffff, .state = below(a, 8), .port = 1,
-		    .path_mtu = 3, .dgid = {[10] = 0xff, [11] = 0xff, [12] = 192, 168, 77, 2});
+		    .path_mtu = 3, .av.dgid = {[10] = 0xff, [11] = 0xff, [12] = 192, 168, 77, 2});
 		break;
 	case CONTROL_CREATE_SRQ:
 		PUT(control_srq, .pd = s->pd->number, .lkey = chunk->lkey, .log_entries = 4,

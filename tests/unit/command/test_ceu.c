@@ -74,7 +74,7 @@ TEST(qp__context_after_rts)
 	assert_int_equal(q->rrc.retry_left, 5);
 	assert_int_equal(q->rrc.rnr_left, 6);
 	assert_int_equal(q->rtc.ssn, 1);
-	assert_memory_equal(qp_path(q)->peer_ip, want.attr.dgid, 16);
+	assert_memory_equal(qp_path(q)->peer_ip, want.attr.av.dgid, 16);
 	assert_int_equal(qp_path(q)->template.encap_bytes, WIRE_ENCAP_BYTES_MIN);
 	assert_memory_equal(qp_path(q)->template.bytes, want.path.dst_mac, 6);
 	assert_memory_equal(qp_path(q)->template.bytes + 6, want.path.src_mac, 6);
@@ -93,9 +93,9 @@ TEST(qp__query_reports_what_was_set)
 	assert_int_equal(got.state, QP_RTS);
 	assert_int_equal(got.sq_psn, 0x42);
 	assert_int_equal(got.rq_psn, want.attr.rq_psn);
-	assert_int_equal(got.traffic_class, want.attr.traffic_class);
+	assert_int_equal(got.av.traffic_class, want.attr.av.traffic_class);
 	assert_int_equal(got.timeout, want.attr.timeout);
-	assert_memory_equal(got.dgid, want.attr.dgid, 16);
+	assert_memory_equal(got.av.dgid, want.attr.av.dgid, 16);
 	assert_int_equal(ASK(CEU_QUERY_QP, QPN ^ 0x10, got), CEU_BAD_PARAM);
 	command_free_qp(&f, QPN);
 }
@@ -177,8 +177,8 @@ TEST(qp__congestion_control_by_rules)
 		.rule = {{.by_class = true, .cc = CC_DELAY}, {.bits = 128, .cc = CC_AUTO}}};
 	const struct qp *q;
 
-	rules.rule[0].tclass = connect.attr.traffic_class ^ 4;
-	memcpy(rules.rule[1].ip, connect.attr.dgid, 16);
+	rules.rule[0].tclass = connect.attr.av.traffic_class ^ 4;
+	memcpy(rules.rule[1].ip, connect.attr.av.dgid, 16);
 	command_make_qp(&f, QPN, SERVICE_RC);
 	to_rts();
 	q = found();
@@ -186,7 +186,7 @@ TEST(qp__congestion_control_by_rules)
 	rules.count = 2;
 	ceu_set_cc_rules(f.ceu, &rules);
 	assert_int_equal(q->cc, CC_AUTO);
-	rules.rule[0].tclass = connect.attr.traffic_class ^ WIRE_ECN_BITS;
+	rules.rule[0].tclass = connect.attr.av.traffic_class ^ WIRE_ECN_BITS;
 	ceu_set_cc_rules(f.ceu, &rules);
 	assert_int_equal(q->cc, CC_DELAY);
 	rules.count = 0;
@@ -212,13 +212,13 @@ TEST(qp__path_flips)
 	assert_int_equal(move(CEU_RTS2SQD, 0), CEU_OK);
 	q->rtc.drained = q->sqd_turn;
 	modify.attr.mask = QP_ATTR_AV;
-	modify.attr.dgid[15] ^= 0xff;
+	modify.attr.av.dgid[15] ^= 0xff;
 	f.quiesced = 0;
 	assert_int_equal(TELL(CEU_SQD2SQD, QPN, modify), CEU_OK);
 	assert_int_equal(f.quiesced, 1);
 	assert_ptr_not_equal(qp_path(q), old);
 	assert_memory_equal(old, &before, sizeof(before));
-	assert_memory_equal(qp_path(q)->peer_ip, modify.attr.dgid, 16);
+	assert_memory_equal(qp_path(q)->peer_ip, modify.attr.av.dgid, 16);
 	command_free_qp(&f, QPN);
 }
 

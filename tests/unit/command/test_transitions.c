@@ -201,7 +201,7 @@ TEST(ranges__boundaries)
 		FIELD(QP_ATTR_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic, READS_MAX, READS_MAX + 1),
 		FIELD(QP_ATTR_MIN_RNR_TIMER, min_rnr_timer, 31, 32),
 		FIELD(QP_ATTR_PKEY_INDEX, pkey_index, 0, 1),
-		FIELD(QP_ATTR_AV, flow_label, 0xfffff, 0x100000),
+		FIELD(QP_ATTR_AV, av.flow_label, 0xfffff, 0x100000),
 	};
 
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -224,11 +224,11 @@ TEST(ranges__address_of_another_family)
 	struct ceu_modify modify = command_attributes();
 
 	modify.attr.mask = mask_of("vmdRXi");
-	memset(modify.attr.dgid, 0x20, 16);
+	memset(modify.attr.av.dgid, 0x20, 16);
 	command_make_qp(&f, QPN, SERVICE_RC);
 	qp_find(&f.qps, QPN)->state = QP_INIT;
 	assert_int_equal(TELL(CEU_INIT2RTR, QPN, modify), CEU_BAD_PARAM);
-	memset(modify.attr.dgid, 0, 16);
+	memset(modify.attr.av.dgid, 0, 16);
 	assert_int_equal(TELL(CEU_INIT2RTR, QPN, modify), CEU_BAD_PARAM);
 	command_free_qp(&f, QPN);
 }

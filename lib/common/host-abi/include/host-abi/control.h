@@ -19,7 +19,7 @@
 #include <assert.h>
 #include "host-abi/trace_record.h"
 
-#define CONTROL_VERSION	       11u
+#define CONTROL_VERSION	       12u
 #define CONTROL_BYTES_MAX      512
 #define CONTROL_TEXT_BYTES_MAX 65536 /* of the reply to VIEW */
 
@@ -464,13 +464,13 @@ enum qp_attr_mask {
 /* As enum ibv_mig_state. */
 enum control_mig_state { CONTROL_MIG_MIGRATED, CONTROL_MIG_REARM, CONTROL_MIG_ARMED };
 
-/* Where an alternate path leads. */
-struct control_alternate {
+/* An address vector: where a path leads. */
+struct control_address {
 	uint8_t dgid[16];
 	uint32_t flow_label;
 	uint8_t gid_index;
 	uint8_t traffic_class, hop_limit;
-	uint8_t sl;
+	uint8_t sl; /* service level: the lower three bits are the 802.1p priority */
 };
 
 struct control_qp_attr {
@@ -485,15 +485,12 @@ struct control_qp_attr {
 	uint8_t path_mtu; /* 1..5 */
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
-	uint8_t gid_index;
-	uint8_t dgid[16];
-	uint8_t traffic_class, hop_limit;
-	uint8_t pkey_index, port;
-	uint32_t flow_label;
-	struct control_alternate alternate;
+	uint8_t pkey_index;
+	struct control_address av;
+	struct control_address alternate;
+	uint8_t port;
 	uint8_t alternate_timeout, alternate_pkey_index, alternate_port;
 	uint8_t path_mig_state; /* enum control_mig_state */
-	uint8_t sl;		/* service level: the lower three bits are the 802.1p priority */
 	uint8_t reserved[3];
 };
 

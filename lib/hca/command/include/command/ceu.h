@@ -79,7 +79,7 @@ struct ceu_path {
 	uint8_t dst_mac[6], src_mac[6];
 	bool has_vlan;
 	uint16_t vlan_tci;
-	uint8_t src_ip[16]; /* the GID at attr.gid_index */
+	uint8_t src_ip[16]; /* the GID at gid_index of the address */
 };
 
 /* MODIFY_QP. attr.state is not looked at: the opcode says where to. */

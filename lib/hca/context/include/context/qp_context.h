@@ -6,12 +6,13 @@
  * module, named at its group. Any module may read; fields that another lcore reads while they
  * change are accessed with __atomic builtins.
  *
- * The one exception is `state`. The CEU makes every transition that a client requests.
- * RequesterRecvControl, ExecutionEngine and RespPktGen may move the QP to ERR with qp_set_error(),
- * as may any stage that loses one of its completions, with qp_completion_lost();
+ * `state` and `way` have several writers. The CEU makes every transition of `state` that a client
+ * requests. RequesterRecvControl, ExecutionEngine and RespPktGen may move the QP to ERR with
+ * qp_set_error(), as may any stage that loses one of its completions, with qp_completion_lost();
  * RequesterTransControl may move a UC or UD QP to SQE with qp_set_sqe(). Nothing else changes it.
- * Likewise `way`, and with it `timeout`: path_migration.h. All use compare-and-swap on the value they checked, so that no transition undoes another: ERR is
- * left only through RST, which the CEU enters when nothing in flight names the QP.
+ * path_migration.h says who changes `way`, and `timeout` with it. All of them use compare-and-swap
+ * on the value they checked, so that no transition undoes another: ERR is left only through RST,
+ * which the CEU enters when nothing in flight names the QP.
  *
  * A QPN has 24 bits: the low ones are the index in the table, the rest are random and change with
  * each reuse, so that QPNs cannot be guessed, and a packet or descriptor for a former QP finds
