@@ -112,6 +112,13 @@ int ctx_call_number(struct softhca_context *ctx, enum control_type type, uint32_
 	return ctx_call(ctx, type, &in, sizeof(in), NULL, 0, -1, NULL);
 }
 
+int node_destroy(const struct node *node, enum control_type type, uint32_t number)
+{
+	int rc = node->users ? -EBUSY : ctx_call_number(node->ctx, type, number);
+
+	return rc == -ENOTCONN ? 0 : rc;
+}
+
 int ctx_call_for_number(struct softhca_context *ctx, enum control_type type, const void *body,
 			uint32_t bytes, uint32_t *number)
 {
@@ -355,17 +362,14 @@ struct softhca_pd *softhca_alloc_pd(struct softhca_context *ctx)
 int softhca_free_pd(struct softhca_pd *pd)
 {
 	struct softhca_context *ctx = pd->node.ctx;
-	int rc = 0;
+	int rc;
 
 	pthread_mutex_lock(&ctx->lock);
-	if (pd->node.users)
-		rc = -EBUSY;
-	if (!rc)
-		rc = ctx_call_number(ctx, CONTROL_FREE_PD, pd->number);
-	if (!rc || rc == -ENOTCONN)
+	rc = node_destroy(&pd->node, CONTROL_FREE_PD, pd->number);
+	if (!rc) {
 		node_remove(&pd->node);
-	pthread_mutex_unlock(&ctx->lock);
-	if (!rc || rc == -ENOTCONN)
 		free(pd);
-	return rc == -ENOTCONN ? 0 : rc;
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	return rc;
 }

@@ -96,15 +96,10 @@ void cq_free(struct softhca_cq *cq)
 int softhca_destroy_cq(struct softhca_cq *cq)
 {
 	struct softhca_context *ctx = cq->node.ctx;
-	int rc = 0;
+	int rc;
 
 	pthread_mutex_lock(&ctx->lock);
-	if (cq->node.users)
-		rc = -EBUSY;
-	if (!rc)
-		rc = ctx_call_number(ctx, CONTROL_DESTROY_CQ, cq->number);
-	if (rc == -ENOTCONN)
-		rc = 0;
+	rc = node_destroy(&cq->node, CONTROL_DESTROY_CQ, cq->number);
 	if (!rc) {
 		events_drain(ctx);
 		node_remove(&cq->node);

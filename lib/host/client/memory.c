@@ -284,9 +284,7 @@ int softhca_dereg_mr(struct softhca_mr *user_mr)
 	int rc;
 
 	pthread_mutex_lock(&ctx->lock);
-	rc = ctx_call_number(ctx, CONTROL_DEREG_MR, mr->number);
-	if (rc == -ENOTCONN)
-		rc = 0;
+	rc = node_destroy(&mr->node, CONTROL_DEREG_MR, mr->number);
 	if (!rc) {
 		node_remove(&mr->node);
 		if (mr->region) {

@@ -199,9 +199,7 @@ int softhca_destroy_qp(struct softhca_qp *qp)
 	int rc;
 
 	pthread_mutex_lock(&ctx->lock);
-	rc = ctx_call_number(ctx, CONTROL_DESTROY_QP, qp->number);
-	if (rc == -ENOTCONN)
-		rc = 0;
+	rc = node_destroy(&qp->node, CONTROL_DESTROY_QP, qp->number);
 	if (!rc) {
 		/* Nothing more is written for it. cq_forget()'s lock waits for a poller that is
 		 * active now, a later one finds nothing of this QP; an SRQ gets its tags back. */

@@ -114,15 +114,10 @@ struct softhca_srq *softhca_create_srq(struct softhca_pd *pd, struct softhca_srq
 int softhca_destroy_srq(struct softhca_srq *srq)
 {
 	struct softhca_context *ctx = srq->node.ctx;
-	int rc = 0;
+	int rc;
 
 	pthread_mutex_lock(&ctx->lock);
-	if (srq->node.users)
-		rc = -EBUSY;
-	if (!rc)
-		rc = ctx_call_number(ctx, CONTROL_DESTROY_SRQ, srq->number);
-	if (rc == -ENOTCONN)
-		rc = 0;
+	rc = node_destroy(&srq->node, CONTROL_DESTROY_SRQ, srq->number);
 	if (!rc) {
 		events_drain(ctx);
 		node_remove(&srq->node);

@@ -48,9 +48,7 @@ int softhca_dealloc_mw(struct softhca_mw *user_mw)
 	int rc;
 
 	pthread_mutex_lock(&ctx->lock);
-	rc = ctx_call_number(ctx, CONTROL_DEALLOC_MW, mw->number);
-	if (rc == -ENOTCONN)
-		rc = 0;
+	rc = node_destroy(&mw->node, CONTROL_DEALLOC_MW, mw->number);
 	if (!rc) {
 		node_remove(&mw->node);
 		mw->mw.pd->node.users--;

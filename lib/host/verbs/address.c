@@ -56,12 +56,9 @@ VERBS_PUBLIC int ibv_destroy_ah(struct ibv_ah *ibv)
 
 	if (!ah_take(ibv))
 		return no_such_object();
-	rc = softhca_destroy_ah(ah->ah);
-	if (rc) {
-		handle_put_back(&ah->handle);
-		return verbs_status(rc);
-	}
-	handle_remove(&ah->handle);
+	rc = handle_end(&ah->handle, softhca_destroy_ah(ah->ah));
+	if (rc)
+		return rc;
 	pd_release(ibv->pd);
 	free(ah);
 	return 0;

@@ -164,7 +164,7 @@ VERBS_PUBLIC int ibv_close_device(struct ibv_context *context)
 
 	if (!context_take(context))
 		return no_such_object();
-	handle_remove(&c->handle);
+	handle_end(&c->handle, 0);
 	if (leave(c)) {
 		handles_forget(c->hca);
 		softhca_close(c->hca);

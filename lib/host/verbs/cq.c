@@ -128,12 +128,10 @@ VERBS_PUBLIC int ibv_destroy_cq(struct ibv_cq *ibv)
 
 	if (!cq_take(ibv))
 		return no_such_object();
-	rc = softhca_destroy_cq(cq->cq); /* waits until its events are acknowledged */
-	if (rc) {
-		handle_put_back(&cq->handle);
-		return verbs_status(rc);
-	}
-	handle_remove(&cq->handle);
+	/* Waits until its events are acknowledged. */
+	rc = handle_end(&cq->handle, softhca_destroy_cq(cq->cq));
+	if (rc)
+		return rc;
 	channel_use(ibv->channel, -1);
 	pthread_cond_destroy(&ibv->cond);
 	pthread_mutex_destroy(&ibv->mutex);

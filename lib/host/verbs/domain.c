@@ -71,13 +71,11 @@ VERBS_PUBLIC int ibv_dealloc_pd(struct ibv_pd *ibv)
 	rc = __atomic_load_n(&pd->users, __ATOMIC_ACQUIRE) ? -EBUSY : 0;
 	if (!rc && !pd->parent)
 		rc = softhca_free_pd(pd->pd);
-	if (rc) {
-		handle_put_back(&pd->handle);
-		return verbs_status(rc);
-	}
+	rc = handle_end(&pd->handle, rc);
+	if (rc)
+		return rc;
 	if (pd->parent)
 		leave_parent(pd);
-	handle_remove(&pd->handle);
 	free(pd);
 	return 0;
 }
@@ -143,14 +141,14 @@ struct ibv_td *shca_alloc_td(struct ibv_context *c, struct ibv_td_init_attr *att
 int shca_dealloc_td(struct ibv_td *ibv)
 {
 	struct shca_td *td = to_shca_td(ibv);
+	int rc;
 
 	if (!td_take(ibv))
 		return no_such_object();
-	if (__atomic_load_n(&td->users, __ATOMIC_ACQUIRE)) {
-		handle_put_back(&td->handle);
-		return verbs_status(-EBUSY);
-	}
-	handle_remove(&td->handle);
+	rc = __atomic_load_n(&td->users, __ATOMIC_ACQUIRE) ? -EBUSY : 0;
+	rc = handle_end(&td->handle, rc);
+	if (rc)
+		return rc;
 	handle_retire(&td->handle, HANDLE_TD);
 	return 0;
 }

@@ -34,12 +34,9 @@ VERBS_PUBLIC int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
 
 	if (!channel_take(ibv))
 		return no_such_object();
-	rc = softhca_destroy_channel(channel->channel);
-	if (rc) {
-		handle_put_back(&channel->handle);
-		return verbs_status(rc);
-	}
-	handle_remove(&channel->handle);
+	rc = handle_end(&channel->handle, softhca_destroy_channel(channel->channel));
+	if (rc)
+		return rc;
 	free(channel);
 	return 0;
 }

@@ -109,14 +109,14 @@ bool handle_take(struct handle *h, enum handle_kind kind)
 	return taken;
 }
 
-void handle_put_back(struct handle *h)
+static void handle_put_back(struct handle *h)
 {
 	pthread_mutex_lock(&lock);
 	h->leaving = false;
 	pthread_mutex_unlock(&lock);
 }
 
-void handle_remove(struct handle *h)
+static void handle_remove(struct handle *h)
 {
 	struct handle **at;
 
@@ -127,6 +127,15 @@ void handle_remove(struct handle *h)
 		used--;
 	}
 	pthread_mutex_unlock(&lock);
+}
+
+int handle_end(struct handle *h, int rc)
+{
+	if (rc)
+		handle_put_back(h);
+	else
+		handle_remove(h);
+	return verbs_status(rc);
 }
 
 void *handle_find(const struct softhca_context *hca, enum handle_kind kind, uint32_t number)

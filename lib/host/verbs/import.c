@@ -40,7 +40,7 @@ VERBS_PUBLIC void ibv_unimport_pd(struct ibv_pd *ibv)
 {
 	if (!pd_take(ibv))
 		return;
-	handle_remove(&to_shca_pd(ibv)->handle);
+	handle_end(&to_shca_pd(ibv)->handle, 0);
 	free(to_shca_pd(ibv));
 }
 
@@ -66,6 +66,6 @@ VERBS_PUBLIC void ibv_unimport_mr(struct ibv_mr *ibv)
 	if (!mr_take(ibv))
 		return;
 	pd_release(ibv->pd);
-	handle_remove(&to_shca_mr(ibv)->handle);
+	handle_end(&to_shca_mr(ibv)->handle, 0);
 	free(to_shca_mr(ibv));
 }

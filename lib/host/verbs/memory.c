@@ -151,12 +151,9 @@ VERBS_PUBLIC int ibv_dereg_mr(struct ibv_mr *ibv)
 
 	if (!mr_take(ibv))
 		return no_such_object();
-	rc = softhca_dereg_mr(mr->mr);
-	if (rc) {
-		handle_put_back(&mr->handle);
-		return verbs_status(rc);
-	}
-	handle_remove(&mr->handle);
+	rc = handle_end(&mr->handle, softhca_dereg_mr(mr->mr));
+	if (rc)
+		return rc;
 	pd_release(ibv->pd);
 	free(mr);
 	return 0;

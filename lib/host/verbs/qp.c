@@ -131,12 +131,9 @@ VERBS_PUBLIC int ibv_destroy_qp(struct ibv_qp *ibv)
 
 	if (!qp_take(ibv))
 		return no_such_object();
-	rc = softhca_destroy_qp(qp->qp);
-	if (rc) {
-		handle_put_back(&qp->handle);
-		return verbs_status(rc);
-	}
-	handle_remove(&qp->handle);
+	rc = handle_end(&qp->handle, softhca_destroy_qp(qp->qp));
+	if (rc)
+		return rc;
 	qp_ex_free(qp);
 	pd_release(ibv->pd);
 	pthread_cond_destroy(&ibv->cond);

@@ -79,12 +79,9 @@ VERBS_PUBLIC int ibv_destroy_srq(struct ibv_srq *ibv)
 
 	if (!srq_take(ibv))
 		return no_such_object();
-	rc = softhca_destroy_srq(srq->srq);
-	if (rc) {
-		handle_put_back(&srq->handle);
-		return verbs_status(rc);
-	}
-	handle_remove(&srq->handle);
+	rc = handle_end(&srq->handle, softhca_destroy_srq(srq->srq));
+	if (rc)
+		return rc;
 	pd_release(ibv->pd);
 	pthread_cond_destroy(&ibv->cond);
 	pthread_mutex_destroy(&ibv->mutex);

@@ -41,13 +41,10 @@ int shca_dealloc_mw(struct ibv_mw *ibv)
 
 	if (!mw_take(ibv))
 		return no_such_object();
-	rc = softhca_dealloc_mw(mw->mw);
-	if (rc) {
-		handle_put_back(&mw->handle);
-		return verbs_status(rc);
-	}
+	rc = handle_end(&mw->handle, softhca_dealloc_mw(mw->mw));
+	if (rc)
+		return rc;
 	pd_release(ibv->pd);
-	handle_remove(&mw->handle);
 	handle_retire(&mw->handle, HANDLE_MW);
 	return 0;
 }
