@@ -38,8 +38,7 @@ int run_create_cq(struct call *call)
 	rc = ceu_errno(
 		ceu_map_context(client->device->config.ceu, CEU_CONTEXT_CQ, cq->object.number));
 	if (!rc)
-		rc = ceu_errno(ceu_exec(client->device->config.ceu, CEU_SW2HW_CQ, cq->object.number,
-					&make, sizeof(make), NULL, 0));
+		rc = client_command(client, CEU_SW2HW_CQ, cq->object.number, &make, sizeof(make));
 	if (rc) {
 		object_drop(&cq->object);
 		return rc;
@@ -64,8 +63,7 @@ int run_resize_cq(struct call *call)
 	resize.buffer = buffer(client, mr, in->log_entries, in->buffer_va);
 	if (!resize.buffer || in->reserved)
 		return -EINVAL;
-	rc = ceu_errno(ceu_exec(client->device->config.ceu, CEU_RESIZE_CQ, in->cqn, &resize,
-				sizeof(resize), NULL, 0));
+	rc = client_command(client, CEU_RESIZE_CQ, in->cqn, &resize, sizeof(resize));
 	if (rc)
 		return rc;
 	cq->buffer_mr->object.users--;
@@ -81,8 +79,7 @@ int run_destroy_cq(struct call *call)
 
 	if (rc)
 		return rc;
-	rc = ceu_errno(ceu_exec(call->client->device->config.ceu, CEU_HW2SW_CQ, cq->object.number,
-				NULL, 0, NULL, 0));
+	rc = client_command(call->client, CEU_HW2SW_CQ, cq->object.number, NULL, 0);
 	if (rc)
 		return rc;
 	cq->record_mr->object.users--;

@@ -449,8 +449,7 @@ uint64_t users_bulk_ns(const struct control *c);
 #include "host-abi/control_requests.def"
 
 /* Creates an object of `bytes` and adds it to the table and the client's list. NULL: *err is
- * -ENOMEM or
- * -ENOSPC. */
+ * -ENOMEM or -ENOSPC. */
 void *object_make(struct client *client, enum object_kind kind, size_t bytes, int *err);
 /* The same, under the table's reserved number; -EBUSY: taken. */
 void *object_make_kept(struct client *client, enum object_kind kind, size_t bytes, int *err);
@@ -464,6 +463,12 @@ void *object_find(struct client *client, enum object_kind kind, uint32_t number)
  * write, else NULL. */
 uint8_t *queue_memory(const struct client *client, const struct mr *mr, uint64_t va, uint64_t bytes,
 		      uint32_t align);
+/* A command to the command unit of the client's HCA, with its mailbox of input (NULL: none) or of
+ * output. 0, or -errno with nothing changed. */
+int client_command(const struct client *client, uint16_t op, uint32_t modifier, const void *in,
+		   uint32_t bytes);
+int client_query(const struct client *client, uint16_t op, uint32_t modifier, void *out,
+		 uint32_t bytes);
 /* Writes the MPT entry of the key that is o's number (.key is filled in), or invalidates it. 0,
  * -errno with nothing changed. */
 int mpt_enter(const struct object *o, struct mpt_entry entry);

@@ -61,8 +61,7 @@ static int take_pages(struct mr *mr, uint32_t pages)
 	if (rc)
 		return rc;
 	none.first = mr->memory.mtt_first;
-	return ceu_errno(ceu_exec(client->device->config.ceu, CEU_WRITE_MTT, pages, &none,
-				  sizeof(none), NULL, 0));
+	return client_command(client, CEU_WRITE_MTT, pages, &none, sizeof(none));
 }
 
 /* A region without a place in client memory stays if rc is 0. */

@@ -164,12 +164,6 @@ int mtt_take(struct client *client, uint32_t pages, struct mr_memory *m)
 	return 0;
 }
 
-static int write_mtt(const struct client *client, const struct ceu_write_mtt *pages, uint32_t count)
-{
-	return ceu_errno(ceu_exec(client->device->config.ceu, CEU_WRITE_MTT, count, pages,
-				  sizeof(*pages), NULL, 0));
-}
-
 /* The address of each page of the MR, into its MTT entries. 0, -errno. */
 static int write_pages(const struct client *client, const struct mr_memory *m)
 {
@@ -189,7 +183,7 @@ static int write_pages(const struct client *client, const struct mr_memory *m)
 		if (n < CEU_MTT_MAX && i + 1 < pages)
 			continue;
 		out.first = m->mtt_first + i + 1 - n;
-		rc = write_mtt(client, &out, n);
+		rc = client_command(client, CEU_WRITE_MTT, n, &out, sizeof(out));
 		n = 0;
 	}
 	return rc;

@@ -20,13 +20,12 @@ static struct attachment **multicast_attachment(struct qp_object *qp, const uint
 	return at;
 }
 
-static enum ceu_status ceu_group(const struct qp_object *qp, uint8_t op, const uint8_t mgid[16])
+static int change_group(const struct qp_object *qp, uint8_t op, const uint8_t mgid[16])
 {
 	struct ceu_multicast in;
 
 	memcpy(in.mgid, mgid, sizeof(in.mgid));
-	return ceu_exec(qp->object.client->device->config.ceu, op, qp->object.number, &in,
-			sizeof(in), NULL, 0);
+	return client_command(qp->object.client, op, qp->object.number, &in, sizeof(in));
 }
 
 /* Attaches at the port, then in the data path. 0, -ENOMEM, -EINVAL: nothing has changed. */
@@ -37,7 +36,7 @@ static int enter(const struct qp_object *qp, const uint8_t mgid[16])
 
 	if (rc)
 		return rc;
-	rc = ceu_errno(ceu_group(qp, CEU_ATTACH_MGM, mgid));
+	rc = change_group(qp, CEU_ATTACH_MGM, mgid);
 	if (rc && d->ops.leave)
 		d->ops.leave(d->ctx, mgid);
 	return rc;
@@ -51,7 +50,7 @@ static void leave(struct qp_object *qp, struct attachment **at)
 	struct attachment *a = *at;
 
 	*at = a->next;
-	ceu_group(qp, CEU_DETACH_MGM, a->mgid);
+	change_group(qp, CEU_DETACH_MGM, a->mgid);
 	if (d->ops.leave)
 		d->ops.leave(d->ctx, a->mgid);
 	share_give(&client->shares, SHARE_attachments, 1);

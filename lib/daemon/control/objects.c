@@ -226,13 +226,11 @@ static int client_attach(struct client *client, int *theirs)
 	if (rc)
 		return rc;
 	eq = (struct ceu_eq){.page = page, .eventfd = client->bell};
-	rc = ceu_errno(
-		ceu_exec(d->config.ceu, CEU_SW2HW_EQ, client->index, &eq, sizeof(eq), NULL, 0));
+	rc = client_command(client, CEU_SW2HW_EQ, client->index, &eq, sizeof(eq));
 	if (rc)
 		return rc;
 	d->clients[client->index] = client;
-	rc = ceu_errno(ceu_exec(d->config.ceu, CEU_MAP_EQ, client->index, &events, sizeof(events),
-				NULL, 0));
+	rc = client_command(client, CEU_MAP_EQ, client->index, &events, sizeof(events));
 	if (rc)
 		return rc;
 	if (client->index >= d->client_end)
@@ -363,20 +361,30 @@ int run_free_pd(struct call *call)
 	return 0;
 }
 
-/* ---- memory ---- */
+/* ---- commands ---- */
+
+int client_command(const struct client *client, uint16_t op, uint32_t modifier, const void *in,
+		   uint32_t bytes)
+{
+	return ceu_errno(ceu_exec(client->device->config.ceu, op, modifier, in, bytes, NULL, 0));
+}
+
+int client_query(const struct client *client, uint16_t op, uint32_t modifier, void *out,
+		 uint32_t bytes)
+{
+	return ceu_errno(ceu_exec(client->device->config.ceu, op, modifier, NULL, 0, out, bytes));
+}
 
 int mpt_enter(const struct object *o, struct mpt_entry entry)
 {
 	const struct device *d = o->client->device;
 
 	entry.key = o->number;
-	return ceu_errno(ceu_exec(d->config.ceu, CEU_SW2HW_MPT,
-				  v2p_index(&d->config.hca->v2p, entry.key), &entry, sizeof(entry),
-				  NULL, 0));
+	return client_command(o->client, CEU_SW2HW_MPT, v2p_index(&d->config.hca->v2p, entry.key),
+			      &entry, sizeof(entry));
 }
 
 int mpt_leave(const struct object *o)
 {
-	return ceu_errno(ceu_exec(o->client->device->config.ceu, CEU_HW2SW_MPT, o->number, NULL, 0,
-				  NULL, 0));
+	return client_command(o->client, CEU_HW2SW_MPT, o->number, NULL, 0);
 }

@@ -126,8 +126,7 @@ int run_destroy_qp(struct call *call)
 		return -ENOENT;
 	if (qp->groups)
 		return -EBUSY;
-	rc = ceu_errno(ceu_exec(call->client->device->config.ceu, CEU_HW2SW_QP, in->number, NULL, 0,
-				NULL, 0));
+	rc = client_command(call->client, CEU_HW2SW_QP, in->number, NULL, 0);
 	if (rc)
 		return rc;
 	hold(qp, -1u);
@@ -141,8 +140,8 @@ int run_query_qp(struct call *call)
 
 	if (!object_find(call->client, OBJECT_QP, in->number))
 		return -ENOENT;
-	return ceu_errno(ceu_exec(call->client->device->config.ceu, CEU_QUERY_QP, in->number, NULL,
-				  0, call->reply, sizeof(struct control_qp_attr)));
+	return client_query(call->client, CEU_QUERY_QP, in->number, call->reply,
+			    sizeof(struct control_qp_attr));
 }
 
 static void put_ece(struct control_ece *out, uint32_t qpn, uint8_t features)
@@ -210,7 +209,6 @@ static bool may_have_qkey(const struct client *client, uint32_t qkey)
 int run_modify_qp(struct call *call)
 {
 	const struct control_qp_attr *in = call->body;
-	const struct device *d = call->client->device;
 	struct ceu_modify modify = {.attr = *in};
 	struct control_qp_attr now;
 	enum qp_state to;
@@ -218,7 +216,7 @@ int run_modify_qp(struct call *call)
 
 	if (!object_find(call->client, OBJECT_QP, in->qpn))
 		return -ENOENT;
-	rc = ceu_errno(ceu_exec(d->config.ceu, CEU_QUERY_QP, in->qpn, NULL, 0, &now, sizeof(now)));
+	rc = client_query(call->client, CEU_QUERY_QP, in->qpn, &now, sizeof(now));
 	if (rc)
 		return rc;
 	if (in->state > QP_ERR)
@@ -240,9 +238,8 @@ int run_modify_qp(struct call *call)
 		return rc;
 	/* Refused for its state means that it does not exist for the service, or that the QP failed
 	 * meanwhile. */
-	return ceu_exec(d->config.ceu, (uint8_t)op, in->qpn, &modify, sizeof(modify), NULL, 0)
-		       ? -EINVAL
-		       : 0;
+	rc = client_command(call->client, (uint16_t)op, in->qpn, &modify, sizeof(modify));
+	return rc ? -EINVAL : 0;
 }
 
 int run_resolve(struct call *call)

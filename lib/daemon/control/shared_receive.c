@@ -44,8 +44,7 @@ int run_create_srq(struct call *call)
 		return rc;
 	rc = ceu_errno(ceu_map_context(d->config.ceu, CEU_CONTEXT_SRQ, srq->object.number));
 	if (!rc)
-		rc = ceu_errno(ceu_exec(d->config.ceu, CEU_SW2HW_SRQ, srq->object.number, &make,
-					sizeof(make), NULL, 0));
+		rc = client_command(client, CEU_SW2HW_SRQ, srq->object.number, &make, sizeof(make));
 	if (rc) {
 		object_drop(&srq->object);
 		return rc;
@@ -65,8 +64,7 @@ int run_modify_srq(struct call *call)
 
 	if (!object_find(call->client, OBJECT_SRQ, in->srqn))
 		return -ENOENT;
-	return ceu_errno(ceu_exec(call->client->device->config.ceu, CEU_ARM_SRQ, in->srqn, &limit,
-				  sizeof(limit), NULL, 0));
+	return client_command(call->client, CEU_ARM_SRQ, in->srqn, &limit, sizeof(limit));
 }
 
 int run_query_srq(struct call *call)
@@ -75,8 +73,8 @@ int run_query_srq(struct call *call)
 
 	if (!object_find(call->client, OBJECT_SRQ, in->number))
 		return -ENOENT;
-	return ceu_errno(ceu_exec(call->client->device->config.ceu, CEU_QUERY_SRQ, in->number, NULL,
-				  0, call->reply, sizeof(struct control_srq_attr)));
+	return client_query(call->client, CEU_QUERY_SRQ, in->number, call->reply,
+			    sizeof(struct control_srq_attr));
 }
 
 int run_destroy_srq(struct call *call)
@@ -86,8 +84,7 @@ int run_destroy_srq(struct call *call)
 
 	if (rc)
 		return rc;
-	rc = ceu_errno(ceu_exec(call->client->device->config.ceu, CEU_HW2SW_SRQ, srq->object.number,
-				NULL, 0, NULL, 0));
+	rc = client_command(call->client, CEU_HW2SW_SRQ, srq->object.number, NULL, 0);
 	if (rc)
 		return rc;
 	srq->pd->object.users--;
