@@ -44,7 +44,9 @@ struct range {
 	uint64_t splits;     /* of them replaced one by one: two mappings more, each */
 	uint64_t held_up_ns; /* that threads waited for holes in it; atomic */
 	int protection;
+	uid_t owner;
 };
+#define NOBODY ((uid_t)-1)
 static struct range ranges[RANGES_MAX];
 static uint32_t ranges_end;   /* one past the highest used so far; atomic */
 static uint32_t ranges_first; /* no free place below */
@@ -155,7 +157,8 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 /*
  * Whoever touches a page while its owner punches a hole waits in the kernel until all of the hole is done. The kernel does not
  * tell which page that is. But a thread that gets a signal meanwhile takes it as soon as it goes on, before it touches the page
- * again: then one of its registers points to the page, and the page is not there.
+ * again: then one of its registers points to the page, and the page is not there, unless its owner has brought it in already. Then
+ * it is clear whose it is only if the registers point to one user's memory.
  */
 
 static int question_signal(void)
@@ -178,16 +181,27 @@ static unsigned int registers_of(const ucontext_t *u, uintptr_t reg[REGISTERS_MA
 	return n;
 }
 
-/* The mapping that contains the address, if that page is missing. */
-static struct range *range_missing(uintptr_t at)
+static bool page_missing(uintptr_t at)
 {
-	struct range *r = range_of(at);
 	unsigned char there;
 
-	if (!r || mincore((void *)(at & ~(uintptr_t)(PAGE_BYTES - 1)), PAGE_BYTES, &there) ||
-	    there & 1)
-		return NULL;
-	return r;
+	return mincore((void *)(at & ~(uintptr_t)(PAGE_BYTES - 1)), PAGE_BYTES, &there) == 0 &&
+	       !(there & 1);
+}
+
+/* One of these mappings, if all of them are one user's. */
+static struct range *range_of_one_owner(struct range *const *r, unsigned int n)
+{
+	struct range *one = NULL;
+
+	for (unsigned int i = 0; i < n; i++) {
+		if (!r[i] || r[i]->owner == NOBODY)
+			continue;
+		if (one && one->owner != r[i]->owner)
+			return NULL;
+		one = r[i];
+	}
+	return one;
 }
 
 /* Does one of these mappings end there, or just before? Then the address is the end of what is copied to it. */
@@ -208,11 +222,15 @@ static void blame(struct range *r, uint64_t ns)
 static void blame_registers(const ucontext_t *u, uint64_t ns)
 {
 	uintptr_t reg[REGISTERS_MAX];
-	struct range *r[REGISTERS_MAX];
+	struct range *all[REGISTERS_MAX], *r[REGISTERS_MAX], *one;
 	unsigned int n = registers_of(u, reg);
+	bool missing = false;
 
-	for (unsigned int i = 0; i < n; i++)
-		r[i] = range_missing(reg[i]);
+	for (unsigned int i = 0; i < n; i++) {
+		all[i] = range_of(reg[i]);
+		r[i] = all[i] && page_missing(reg[i]) ? all[i] : NULL;
+		missing |= r[i] != NULL;
+	}
 	for (unsigned int i = 0; i < n; i++) {
 		bool again = false;
 
@@ -221,6 +239,9 @@ static void blame_registers(const ucontext_t *u, uint64_t ns)
 		if (r[i] && !again && !end_there(r, n, reg[i]))
 			blame(r[i], ns);
 	}
+	one = missing ? NULL : range_of_one_owner(all, n);
+	if (one)
+		blame(one, ns);
 }
 
 static void on_question(int sig, siginfo_t *info, void *context)
@@ -309,6 +330,7 @@ static int range_add(uint8_t *base, uint64_t bytes, uint64_t page_bytes, int pro
 	ranges[i].page_bytes = page_bytes;
 	ranges[i].faults = ranges[i].splits = ranges[i].held_up_ns = 0;
 	ranges[i].protection = protection;
+	ranges[i].owner = NOBODY;
 	__atomic_store_n(&ranges[i].start, (uintptr_t)base, __ATOMIC_RELEASE);
 	__atomic_store_n(&ranges[i].end, (uintptr_t)base + bytes, __ATOMIC_RELEASE);
 	if (i >= ranges_end)
@@ -316,6 +338,11 @@ static int range_add(uint8_t *base, uint64_t bytes, uint64_t page_bytes, int pro
 	ranges_first = i + 1;
 	*index = i;
 	return 0;
+}
+
+void memory_belongs(const struct mapping *m, uid_t uid)
+{
+	ranges[m->range].owner = uid;
 }
 
 void memory_unguard(uint32_t range)

@@ -599,6 +599,8 @@ uint32_t memory_ranges_max(void);
 uint64_t memory_faults(const struct mapping *m);
 /* The same for all mappings so far. */
 uint64_t memory_faults_total(void);
+/* That user's: he may have to pay for its holes. */
+void memory_belongs(const struct mapping *m, uid_t uid);
 /* How long threads have waited for holes that were punched into it, since this was last asked. */
 uint64_t memory_held_up_ns(const struct mapping *m);
 /* How often they did, for all mappings so far. */

@@ -119,9 +119,10 @@ static int map_piece(const struct call *call, const struct control_piece *in, st
 		if (rc)
 			mapping_give(client, in->bytes);
 	}
-	if (!rc)
+	if (!rc) {
+		memory_belongs(&piece->mapping, client->uid);
 		client_bind(client, piece->mapping.base, piece->mapping.bytes);
-	else if (wanted && rc != -EAGAIN)
+	} else if (wanted && rc != -EAGAIN)
 		CLIENT_LOG(client, WARNING, "piece refused: it is %s", why);
 	return rc;
 }

@@ -192,6 +192,7 @@ int run_add_segment(struct call *call)
 		return rc;
 	}
 	piece->mapping.reports_residence = is_ours((int)in->id);
+	memory_belongs(&piece->mapping, client->uid);
 	client_bind(client, at, bytes);
 	*(struct control_number *)call->reply =
 		(struct control_number){.number = piece->object.number};

@@ -210,8 +210,8 @@ void again_silence(void)
 
 /* ---- holes ---- */
 
-/* Longer than one takes. */
-#define HOLE_NS 5000000000ull
+/* After which it asks whether it still has its connection. */
+#define ASK_NS 20000000ull
 
 static pthread_barrier_t turn;
 
@@ -237,6 +237,24 @@ static void *bring_in(void *area)
 	return NULL;
 }
 
+/* A WRITE. False: it has lost its connection. */
+static bool write_once(struct softhca_qp *qp)
+{
+	struct softhca_port_attr attr;
+	uint64_t asked = now_ns();
+	int n = 0;
+
+	if (post(&here, qp, &there, SOFTHCA_WR_RDMA_WRITE, 64, SOFTHCA_SEND_SIGNALED))
+		return false;
+	while ((n = completed(here.cq)) == 0)
+		if (now_ns() - asked > ASK_NS) {
+			if (softhca_query_port(there.ctx, &attr))
+				return false;
+			asked = now_ns();
+		}
+	return n == 1;
+}
+
 /* WRITEs to memory that it punches out of its file, and brings in again, until it loses its connection. */
 static void write_to_holes(void)
 {
@@ -252,12 +270,8 @@ static void write_to_holes(void)
 	    pthread_create(&thread, NULL, bring_in, there.area) ||
 	    pthread_create(&thread, NULL, punch, there.area))
 		return;
-	while (post(&here, qp, &there, SOFTHCA_WR_RDMA_WRITE, 64, SOFTHCA_SEND_SIGNALED) == 0)
-		for (uint64_t begun = now_ns(), n = 0; n == 0;) {
-			n = (uint64_t)completed(here.cq);
-			if (n > 1 || now_ns() - begun > HOLE_NS)
-				return;
-		}
+	while (write_once(qp))
+		;
 }
 
 unsigned int attack_holes(void)

@@ -853,8 +853,10 @@ static int hello_as(uid_t uid)
 TEST(holes__their_user_pays)
 {
 	struct raw neighbour = raw_client_as(f.path, 1000), first = raw_client_as(f.path, 1001),
-		   second = raw_client_as(f.path, 1001), third = raw_client_as(f.path, 1001);
-	uint8_t *above = sparse(&neighbour), *at = sparse(&first), *other = sparse(&second);
+		   second = raw_client_as(f.path, 1001), third = raw_client_as(f.path, 1001),
+		   quick = raw_client_as(f.path, 1002);
+	uint8_t *above = sparse(&neighbour), *at = sparse(&first), *other = sparse(&second),
+		*back = sparse(&quick);
 
 	assert_ptr_equal(at + SPARSE_BYTES, above); /* else it would show less */
 	hold_up(above - 64, above, 200, first.fd);
@@ -866,7 +868,10 @@ TEST(holes__their_user_pays)
 	hold_up(other, above + PAGE, 200, second.fd);
 	assert_int_equal(raw_receive(third.fd, NULL, 0), RAW_GONE);
 	assert_int_equal(ask_anything(neighbour.fd), 0);
-	assert_int_equal(fixture_counter(&f, COUNTER_client_held_up), 2);
+	back[0] = 1; /* so is that one, by now: no other user's can be meant */
+	hold_up(back, back, 200, quick.fd);
+	assert_int_equal(ask_anything(neighbour.fd), 0);
+	assert_int_equal(fixture_counter(&f, COUNTER_client_held_up), 3);
 	assert_int_equal(hello_as(1001), RAW_GONE);
 	for (int i = 0; i < 1000; i++)
 		share_refill(f.shares, SHARE_held_up_ms);
@@ -875,4 +880,5 @@ TEST(holes__their_user_pays)
 	close(first.fd);
 	close(second.fd);
 	close(third.fd);
+	close(quick.fd);
 }
