@@ -88,6 +88,22 @@ TEST(remove__in_every_state)
 	}
 }
 
+TEST(remove__in_time_wait)
+{
+	struct end l, c;
+	uint32_t server = connected(&l, &c);
+
+	assert_int_equal(disconnect_id(&l.ch, server), 0);
+	settle();
+	expect_event(&c.ch, UCM_EVENT_DISCONNECTED);
+	assert_int_equal(disconnect_id(&c.ch, c.id), 0);
+	settle();
+	expect_event(&l.ch, UCM_EVENT_DISCONNECTED);
+	cm_service_remove(node[1].s, now, 0);
+	expect_removal(&l.ch, server, 300);
+	expect_useless(&l.ch, server);
+}
+
 /* Requests that no program knows yet are rejected; what a listener has room for is as before. */
 TEST(remove__rejects_requests)
 {
