@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/log.h"
+#include "base/monotonic.h"
 #include "control/control.h"
 #include "notify.h"
 #include "watchdog.h"
@@ -54,15 +55,21 @@ static void catch_stack_signal(void)
 	sigaction(stack_signal(), &action, NULL);
 }
 
-/* The first line of /proc/self/task/THREAD/NAME; "?" if it cannot be read. */
-static const char *fact(pid_t thread, const char *name, char text[FACT_BYTES])
+/* /proc/self/task/THREAD/NAME; -1: there is none. */
+static int open_fact(pid_t thread, const char *name)
 {
 	char path[64];
-	ssize_t n = -1;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/%s", (int)thread, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* The first line of it; "?" if it cannot be read. */
+static const char *fact(pid_t thread, const char *name, char text[FACT_BYTES])
+{
+	int fd = open_fact(thread, name);
+	ssize_t n = -1;
+
 	if (fd >= 0) {
 		n = read(fd, text, FACT_BYTES - 1);
 		close(fd);
@@ -102,14 +109,6 @@ bool watched_look(struct watched *w)
 
 /* ---- who is held up ---- */
 
-static int open_wchan(pid_t thread)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/wchan", (int)thread);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
 /* For a hole in a file in memory: shmem_fault() waits itself, or in shmem_falloc_wait(), only for that. */
 static bool waits_for_hole(const struct watched *w)
 {
@@ -122,13 +121,8 @@ static bool waits_for_hole(const struct watched *w)
 
 static void glance(const struct watched *w)
 {
-	struct timespec now;
-
-	if (!waits_for_hole(w))
-		return;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	control_thread_waits(w->thread, (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec -
-						WATCHDOG_GLANCE_MS * 1000000ull);
+	if (waits_for_hole(w))
+		control_thread_waits(w->thread, monotonic_ns() - WATCHDOG_GLANCE_MS * 1000000ull);
 }
 
 /* ---- the thread ---- */
@@ -178,7 +172,7 @@ int watchdog_start(struct watched *threads, unsigned count)
 	dog.count = count;
 	dog.stop = false;
 	for (unsigned i = 0; i < count; i++)
-		threads[i].wchan = open_wchan(threads[i].thread);
+		threads[i].wchan = open_fact(threads[i].thread, "wchan");
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = pthread_create(&dog.thread, NULL, watch, NULL);

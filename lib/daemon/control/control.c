@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The control socket: listens, accepts, and gives each session its turn. One thread
- * waits for the listener, each client's connection and each client's bell. Never waits for a client.
- * Control thread.
+ * The control socket: listens, accepts, and gives each session its turn. One thread waits for the
+ * listener, each client's connection and each client's bell. Never waits for a client. Control
+ * thread.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -303,11 +303,9 @@ struct control {
 	int spare; /* closed for a moment to refuse a client when out of descriptors; -1: closed */
 	uint32_t owner;		  /* the daemon's own user */
 	TAILQ_HEAD(, user) users; /* in the order of their turns */
-	unsigned int user_count;
-	bool company; /* there are two, or more */
-	struct pollfd polled
-		[1 +
-		 CLIENTS_MAX]; /* what the thread waits for: the listener, and each user's set */
+	bool company;		  /* there are two, or more */
+	/* What the thread waits for: the listener, and each user's set. */
+	struct pollfd polled[1 + CLIENTS_MAX];
 	unsigned int polled_count;
 	/* What is done in bulk (users.c): */
 	bool bulk_waits;	      /* there is some, in this turn */

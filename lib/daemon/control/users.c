@@ -58,19 +58,21 @@ static struct user *user_make(struct control *c, uint32_t uid)
 		return NULL;
 	}
 	TAILQ_INSERT_TAIL(&c->users, u, of_control);
-	c->user_count++;
 	return u;
 }
 
 int user_join(struct client *client)
 {
 	struct control *c = client->control;
+	unsigned int others = 0;
 	struct user *u;
 
-	TAILQ_FOREACH (u, &c->users, of_control)
+	TAILQ_FOREACH (u, &c->users, of_control) {
 		if (u->uid == client->uid)
 			break;
-	if (!u && c->user_count == CLIENTS_MAX)
+		others++;
+	}
+	if (!u && others == CLIENTS_MAX)
 		return -EUSERS;
 	if (!u)
 		u = user_make(c, client->uid);
@@ -91,7 +93,6 @@ void user_leave(struct client *client)
 	u->strangers -= !client->own;
 	if (--u->clients == 0) {
 		TAILQ_REMOVE(&c->users, u, of_control);
-		c->user_count--;
 		close(u->epoll);
 		free(u);
 	}

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
+#include "base/monotonic.h"
 #include "hca_test.h"
 #include "raw_client.h"
 
@@ -795,15 +796,12 @@ static void *access_memory(void *arg)
 static void hold_up(const uint8_t *first, const uint8_t *second, unsigned int ms, int loser)
 {
 	struct accesses a = {.at = {first, second}};
-	struct timespec now;
 	pthread_t thread;
 
 	assert_int_equal(pthread_create(&thread, NULL, access_memory, &a), 0);
 	while (!__atomic_load_n(&a.thread, __ATOMIC_ACQUIRE))
 		sched_yield();
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	control_thread_waits(a.thread, (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec -
-					       ms * 1000000ull);
+	control_thread_waits(a.thread, monotonic_ns() - ms * 1000000ull);
 	assert_int_equal(raw_receive(loser, NULL, 0), RAW_GONE);
 	__atomic_store_n(&a.done, true, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);

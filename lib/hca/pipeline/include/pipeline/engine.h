@@ -74,7 +74,7 @@ struct engine_settings {
 	uint32_t min_time_between_cnps; /* to the same peer's QP, µs */
 	uint32_t cnp_dscp, cnp_802p_prio;
 	uint32_t traffic_class, priority; /* of those whose program asks for none */
-	uint32_t path_spread;		  /* UDP source ports (context/path_spread.h) */
+	uint32_t path_spread;		  /* UDP source ports (context/path_class.h) */
 	bool priority_tag;		  /* a tag of VLAN 0 where there is no VLAN */
 	bool e2e_credits;		  /* generate end-to-end credits; false: 11111b */
 	enum icrc_mode icrc;
