@@ -221,10 +221,17 @@ int services_setup(void **state)
 	return 0;
 }
 
+/* Also where somebody else holds it for a moment, as who lists /proc/PID/fd does. */
+static void hang_up(int fd)
+{
+	shutdown(fd, SHUT_RDWR);
+	close(fd);
+}
+
 int services_teardown(void **state)
 {
 	while (open_count)
-		close(open_fds[--open_count]);
+		hang_up(open_fds[--open_count]);
 	settle();
 	close_later_finish(); /* what is still being closed is still held */
 	for (unsigned int n = 0; n < 2; n++) {
@@ -285,7 +292,7 @@ void close_channel(struct channel *ch)
 	for (unsigned int i = 0; i < open_count; i++)
 		if (open_fds[i] == ch->fd)
 			open_fds[i] = open_fds[--open_count];
-	close(ch->fd);
+	hang_up(ch->fd);
 	turn(ch->node);
 }
 
