@@ -211,6 +211,11 @@ int rig_create(struct rig *r, enum congestion_control cc)
 	return connect_side(&r->side[0], &r->side[1]) || connect_side(&r->side[1], &r->side[0]);
 }
 
+static bool is_answered(enum user_opcode opcode)
+{
+	return opcode == USER_RDMA_READ || opcode == USER_ATOMIC_FA;
+}
+
 /* Writes one descriptor; returns its size in units. next_units: of the next one in the chain, 0:
  * last. */
 static unsigned write_wqe(struct rig *r, enum user_opcode opcode, uint32_t bytes, uint32_t slot,
@@ -224,11 +229,12 @@ static unsigned write_wqe(struct rig *r, enum user_opcode opcode, uint32_t bytes
 				.flags = next_units ? 0 : WQE_SIGNALED};
 	struct wqe_raddr raddr = {.rkey = r->side[1].key,
 				  .addr = (uintptr_t)r->side[1].client.data +
-					  (opcode == USER_RDMA_READ ? 0 : RIG_DATA_BYTES)};
+					  (is_answered(opcode) ? 0 : RIG_DATA_BYTES)};
 	struct wqe_data data = {.length = bytes,
 				.lkey = r->side[0].key,
 				.addr = (uintptr_t)c->data +
-					(opcode == USER_RDMA_READ ? RIG_DATA_BYTES : 0)};
+					(is_answered(opcode) ? RIG_DATA_BYTES : 0)};
+	struct wqe_atomic atomic = {.swap_add = 1};
 	uint8_t *p = at;
 
 	memcpy(p, &next, sizeof(next));
@@ -236,6 +242,10 @@ static unsigned write_wqe(struct rig *r, enum user_opcode opcode, uint32_t bytes
 	if (opcode != USER_SEND) {
 		memcpy(p, &raddr, sizeof(raddr));
 		p += sizeof(raddr);
+	}
+	if (opcode == USER_ATOMIC_FA) {
+		memcpy(p, &atomic, sizeof(atomic));
+		p += sizeof(atomic);
 	}
 	memcpy(p, &data, sizeof(data));
 	p += sizeof(data);
@@ -275,7 +285,7 @@ static void post_receives(struct rig *r, uint32_t bytes, unsigned n)
 void rig_post(struct rig *r, enum user_opcode opcode, uint32_t bytes, unsigned n, unsigned list)
 {
 	struct rig_client *c = &r->side[0].client;
-	unsigned units = opcode == USER_SEND ? 2 : 3;
+	unsigned units = opcode == USER_SEND ? 2 : opcode == USER_ATOMIC_FA ? 4 : 3;
 
 	if (opcode == USER_SEND)
 		post_receives(r, bytes, n);

@@ -53,9 +53,9 @@ struct rig {
 int rig_create(struct rig *r, enum congestion_control cc);
 
 /*
- * Posts n messages of side 0 (USER_RDMA_WRITE, USER_SEND, USER_RDMA_READ): chains of `list`
- * descriptors, a doorbell for each chain, the last of each chain signaled; for SENDs receives at
- * side 1 as well. Short WRITEs and SENDs are not inline.
+ * Posts n messages of side 0 (USER_RDMA_WRITE, USER_SEND, USER_RDMA_READ, USER_ATOMIC_FA): chains of
+ * `list` descriptors, a doorbell for each chain, the last of each chain signaled; for SENDs receives
+ * at side 1 as well. Short WRITEs and SENDs are not inline.
  */
 void rig_post(struct rig *r, enum user_opcode opcode, uint32_t bytes, unsigned n, unsigned list);
 

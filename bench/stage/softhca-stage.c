@@ -26,6 +26,7 @@ static const struct workload workloads[] = {
 	{"64-KiB sends, 4-KiB packets", USER_SEND, 65536, 32, 1},
 	{"64-byte reads, lists of 16", USER_RDMA_READ, 64, WINDOW, 16},
 	{"64-KiB reads, 4-KiB packets", USER_RDMA_READ, 65536, 32, 1},
+	{"atomics, lists of 16", USER_ATOMIC_FA, 8, WINDOW, 16},
 };
 enum { WORKLOADS = sizeof(workloads) / sizeof(*workloads) };
 
