@@ -132,6 +132,22 @@ static void note_armed(struct qp *q, const struct wire_frame *f)
 			 __ATOMIC_RELAXED);
 }
 
+/* PSNs compare within half their circle: one that stayed where it is would make new packets late one day. */
+static void keep_near(uint32_t *armed, uint32_t due)
+{
+	uint32_t near = psn_sub(due, PSN_WINDOW / 2);
+
+	if (unlikely(psn_before(__atomic_load_n(armed, __ATOMIC_RELAXED), near)))
+		__atomic_store_n(armed, near, __ATOMIC_RELAXED);
+}
+
+/* A packet has come while the peer was ready. */
+static void stay_armed(struct qp *q)
+{
+	keep_near(&q->armed.request, __atomic_load_n(&q->ee.expected_psn, __ATOMIC_RELAXED));
+	keep_near(&q->armed.response, __atomic_load_n(&q->rtc.next_psn, __ATOMIC_RELAXED));
+}
+
 /* Did it come along the path with a MigReq of before the peer was ready? */
 static bool is_late(const struct qp *q, struct qp_way way, const struct wire_frame *f)
 {
@@ -176,6 +192,8 @@ static __rte_noinline enum counter judge_migration(struct engine *e, struct qp *
 	if (ready) {
 		note_armed(q, f);
 		qp_arm(q);
+	} else if (way.migration == MIGRATION_ARMED) {
+		stay_armed(q);
 	}
 	return COUNTER_COUNT;
 }

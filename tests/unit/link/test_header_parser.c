@@ -6,6 +6,7 @@
 #include "hp.h"
 #include "link/link.h"
 #include "virt-to-phys/payload_ref.h"
+#include "wire/psn.h"
 
 /* A good frame for queue pair 0 that a test spoils. */
 struct frame {
@@ -163,6 +164,25 @@ TEST(hp_poll__icrc_of_long_payloads_later)
 	assert_icrc_bytes(FX_MTU, false, true);
 	assert_icrc_bytes(512, true, false);
 	assert_icrc_bytes(513, true, false);
+}
+
+/* What a peer asks for is news, not late, however many packets after it was ready to migrate. */
+TEST(hp_poll__migration_is_no_later_for_many_packets)
+{
+	struct frame f = good(WIRE_RC_WRITE_ONLY);
+	struct qp *q = fx->qp[0];
+
+	q->way.alternate = 1;
+	q->way.migration = MIGRATION_ARMED;
+	for (unsigned quarters = 0; quarters < 8; quarters++) {
+		f.h.migreq = 0;
+		f.h.psn = q->ee.expected_psn = psn_add(q->ee.expected_psn, PSN_WINDOW / 2);
+		receive(f, NULL);
+		passed(CHANNEL_HP_EE);
+		f.h.migreq = 1;
+		receive(f, NULL);
+		dropped(COUNTER_drop_rx_migration);
+	}
 }
 
 static void admit(const struct wire_path *path, uint8_t bits)
