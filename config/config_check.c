@@ -85,6 +85,8 @@ static int check_port(struct config *c, const struct hca_section *h, struct reas
 		return refuse_hca(why, h, "address", "has no address, nor has its interface one");
 	if (p->mtu_bytes && p->mtu_bytes < MTU_BYTES_LEAST)
 		return refuse_hca(why, h, "mtu", "mtu: RoCE needs at least %d", MTU_BYTES_LEAST);
+	if (h->icrc == CONFIG_ICRC_NEVER && p->type != PORT_MEMIF)
+		return refuse_hca(why, h, "icrc", "only a memif port can do without ICRC");
 	if (p->queues < h->engines)
 		return refuse_hca(why, h, "queues", "fewer queues than engines");
 	if (p->type == PORT_RING)
@@ -229,6 +231,8 @@ static enum icrc_mode icrc_mode(struct config *c, const struct hca_section *h)
 {
 	if (h->icrc == CONFIG_ICRC_ALWAYS)
 		return ICRC_ALWAYS;
+	if (h->icrc == CONFIG_ICRC_NEVER)
+		return ICRC_NEVER;
 	if (h->port.type != PORT_RING ||
 	    config_find_hca(c, h->port.peer)->icrc == CONFIG_ICRC_ALWAYS)
 		return ICRC_TO_OTHERS;
@@ -249,7 +253,8 @@ static bool payload_refs(struct config *c, const struct hca_section *h)
 {
 	const struct hca_section *peer;
 
-	if (h->settings.icrc != ICRC_NEVER || h->tx_copy == CONFIG_TX_COPY_ALWAYS)
+	if (h->port.type != PORT_RING || h->settings.icrc != ICRC_NEVER ||
+	    h->tx_copy == CONFIG_TX_COPY_ALWAYS)
 		return false;
 	peer = config_find_hca(c, h->port.peer);
 	return peer->tx_copy != CONFIG_TX_COPY_ALWAYS && !shows_or_changes(&h->port) &&
@@ -277,6 +282,7 @@ static int check_all(struct config *c, struct reason *why)
 			ret = check_pair(&c->hca[k], &c->hca[i], why);
 		if (!ret) {
 			c->hca[i].settings.icrc = icrc_mode(c, &c->hca[i]);
+			c->hca[i].port.icrc_omitted = c->hca[i].icrc == CONFIG_ICRC_NEVER;
 			c->hca[i].settings.payload_refs = payload_refs(c, &c->hca[i]);
 		}
 	}

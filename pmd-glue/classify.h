@@ -152,4 +152,40 @@ static inline enum port_counter_id classify(const struct port_filter *f, const s
 							    : PORT_COUNTER_drop_rx_other;
 }
 
+/* Where the UDP header of a frame begins, if its IP header is of the usual length; 0: it has none. */
+static inline unsigned udp_offset(const struct rte_mbuf *m)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	unsigned l3 = RTE_ETHER_HDR_LEN;
+	uint16_t type;
+
+	if (m->data_len < RTE_ETHER_HDR_LEN + VLAN_BYTES + IPV4_BYTES)
+		return 0;
+	type = load16(frame + 12);
+	if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_VLAN)) {
+		type = load16(frame + 16);
+		l3 += VLAN_BYTES;
+	}
+	if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4))
+		return frame[l3 + 9] == IP_UDP ? l3 + IPV4_BYTES : 0;
+	return type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6) && frame[l3 + 6] == IP_UDP
+		       ? l3 + IPV6_BYTES
+		       : 0;
+}
+
+/*
+ * Has its sender put zeros in place of the ICRC of this RoCE frame? An ICRC happens to be 0 once in 2^32 frames;
+ * it is not checked then.
+ */
+static inline bool lacks_icrc(const struct rte_mbuf *m)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	unsigned udp = udp_offset(m);
+
+	return udp && udp + ROCE_BYTES_MIN <= m->data_len &&
+	       load16(frame + udp + 2) == rte_cpu_to_be_16(ROCE_UDP_PORT) &&
+	       udp + rte_be_to_cpu_16(load16(frame + udp + 4)) == m->data_len &&
+	       load32(frame + m->data_len - sizeof(uint32_t)) == 0;
+}
+
 #endif

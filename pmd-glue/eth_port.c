@@ -35,27 +35,6 @@ static inline uint16_t device_of(const struct port_queue *q, unsigned which)
 	return __atomic_load_n(&q->eth_id[which], __ATOMIC_RELAXED);
 }
 
-/* Where the UDP header of a frame begins, if its IP header is of the usual length; 0: it has none. */
-static unsigned udp_offset(const struct rte_mbuf *m)
-{
-	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
-	unsigned l3 = RTE_ETHER_HDR_LEN;
-	uint16_t type;
-
-	if (m->data_len < RTE_ETHER_HDR_LEN + VLAN_BYTES + IPV4_BYTES)
-		return 0;
-	type = load16(frame + 12);
-	if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_VLAN)) {
-		type = load16(frame + 16);
-		l3 += VLAN_BYTES;
-	}
-	if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4))
-		return frame[l3 + 9] == IPPROTO_UDP ? l3 + IPV4_BYTES : 0;
-	return type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6) && frame[l3 + 6] == IPPROTO_UDP
-		       ? l3 + IPV6_BYTES
-		       : 0;
-}
-
 /* To a group, and UDP: nobody wants it twice. */
 static bool is_group_datagram(const struct rte_mbuf *m)
 {
@@ -91,6 +70,16 @@ static uint16_t eth_raw_rx(struct port_queue *q, struct rte_mbuf **frames, uint1
 	n = first + rte_eth_rx_burst(device_of(q, 0), q->id, frames + first, n - first);
 	for (uint16_t i = 0; i < n; i++)
 		frames[i]->ol_flags &= ~FRAME_MARKS;
+	return n;
+}
+
+/* Those that this peer has sent without ICRC are marked. */
+static uint16_t memif_raw_rx(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
+{
+	n = eth_raw_rx(q, frames, n);
+	for (uint16_t i = 0; q->icrc_omitted && i < n; i++)
+		if (lacks_icrc(frames[i]))
+			frames[i]->ol_flags |= ICRC_OMITTED;
 	return n;
 }
 
@@ -159,7 +148,7 @@ static uint16_t memif_rx_burst(struct link_port *link, uint16_t queue, struct rt
 
 	if (unlikely(!memif_enter(q)))
 		return 0;
-	got = rx_frames(q, frames, n, eth_raw_rx);
+	got = rx_frames(q, frames, n, memif_raw_rx);
 	memif_leave(q);
 	return got;
 }
@@ -447,6 +436,7 @@ static int eth_create(struct port *port)
 	bond_begin(&port->bond, &port->config);
 	use_devices(port, port->bond.used);
 	for (unsigned int i = 0; i < port->config.queues; i++) {
+		port->queue[i].icrc_omitted = port->config.icrc_omitted;
 		port->queue[i].has_spare = port->eths > 1;
 		port->queue[i].spare_copies = port->config.bond_mode == BOND_ACTIVE_BACKUP;
 	}

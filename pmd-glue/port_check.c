@@ -80,6 +80,8 @@ static const char *find_fault(const struct port_config *c)
 	if (!backup_is_good(c))
 		return "the backup is no other interface, or the port not of type af_packet, or it "
 		       "is balanced without one";
+	if (c->icrc_omitted && c->type != PORT_MEMIF)
+		return "only memif can do without ICRC";
 	if (c->mac[0] & 1)
 		return "the MAC address is a multicast address";
 	if (!addresses_are_good(c))

@@ -55,6 +55,7 @@ struct port_queue {
 	uint16_t spare_id;	       /* the same: of the other one than eth_id[0] */
 	bool has_spare;		       /* create */
 	bool spare_copies;	       /* create: what comes to a group is expected on eth_id[0] */
+	bool icrc_omitted;	       /* create: the peer may omit the ICRC; memif only */
 	bool captured;		       /* control, atomic: some capture wants its frames */
 	struct rte_ring *rx_ring;      /* create; ring ports only */
 	struct rte_ring *tx_ring;      /* create; ring ports only */

@@ -34,7 +34,7 @@ enum {
 #define CONFIG_HUGEPAGES_AUTO UINT32_MAX
 
 enum config_poll { CONFIG_POLL_ADAPTIVE, CONFIG_POLL_BUSY };
-enum config_icrc { CONFIG_ICRC_AUTO, CONFIG_ICRC_ALWAYS };
+enum config_icrc { CONFIG_ICRC_AUTO, CONFIG_ICRC_ALWAYS, CONFIG_ICRC_NEVER };
 enum config_tx_copy { CONFIG_TX_COPY_AUTO, CONFIG_TX_COPY_ALWAYS };
 
 struct config_cpus {

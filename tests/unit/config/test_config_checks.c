@@ -32,6 +32,9 @@ TEST(contradictions__refused)
 		{{"hca0.port=af_packet", "hca0.device=e0", "hca0.peer=", "hca1.port=af_packet",
 		  "hca1.device=e1", "hca1.backup=e0", "hca1.peer="},
 		 "its device is also that of"},
+		{{"hca0.icrc=never"}, "only a memif port"},
+		{{"hca0.port=af_packet", "hca0.device=e0", "hca0.peer=", "hca0.icrc=never"},
+		 "only a memif port"},
 		{{"hca0.address="}, "has no address"},
 		{{"daemon.packet_buffers=2558"},
 		 "packet_buffers: 2558 are too few, at least 2559 are needed"},
@@ -74,6 +77,9 @@ TEST(icrc__follows_both_ends)
 		 {ICRC_NEVER, ICRC_ALWAYS}},
 		{{"hca0.port=memif", "hca0.device=/tmp/m", "hca0.peer=", "hca1.peer=hca1"},
 		 {ICRC_TO_OTHERS, ICRC_NEVER}},
+		{{"hca0.port=memif", "hca0.device=/tmp/m", "hca0.peer=", "hca0.icrc=never",
+		  "hca1.peer=hca1"},
+		 {ICRC_NEVER, ICRC_NEVER}},
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -100,7 +106,8 @@ TEST(payload_refs__need_two_willing_ends_that_show_nobody)
 		{{"hca0.mark=0.1"}, {false, false}},
 		{{"hca0.delay_us=1"}, {false, false}},
 		{{"hca0.peer=hca0", "hca1.peer=hca1", "hca1.tx_copy=always"}, {true, false}},
-		{{"hca0.port=memif", "hca0.device=/tmp/m", "hca0.peer=", "hca1.peer=hca1"},
+		{{"hca0.port=memif", "hca0.device=/tmp/m", "hca0.peer=", "hca0.icrc=never",
+		  "hca1.peer=hca1"},
 		 {false, true}},
 	};
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ports with a driver, represented by DPDK's null device. */
 #include <rte_dev.h>
+#include "classify.h"
 #include "fixture.h"
 #include "pipeline/icrc.h"
 
@@ -37,4 +38,34 @@ TEST(eth__never_receives_the_mark_of_an_omitted_icrc)
 	rte_pktmbuf_free_bulk(got, n);
 	port_destroy(port);
 	assert_int_equal(rte_eal_hotplug_remove("vdev", c.device), 0);
+}
+
+/* Frames of memif peers: what must be so for the zeros to stand in place of an ICRC. */
+TEST(lacks_icrc__roce_that_ends_with_zeros)
+{
+	static const struct {
+		bool v6;
+		unsigned at; /* one byte that is different */
+		bool lacks;
+	} rows[] = {{false, 0, true},
+		    {true, 0, true},
+		    {false, 12, false}, /* EtherType */
+		    {false, 23, false}, /* protocol */
+		    {false, 36, false}, /* UDP port */
+		    {false, 39, false}, /* length */
+		    {true, 20, false},
+		    {true, 59, false},
+		    {false, ROCE_FRAME_BYTES - 4, false},
+		    {false, ROCE_FRAME_BYTES - 1, false}};
+
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		struct rte_mbuf *m = rows[i].v6 ? roce_v6(1, 2) : roce_v4(1, 2, 3);
+
+		if (rows[i].at)
+			++*rte_pktmbuf_mtod_offset(m, uint8_t *, rows[i].at);
+		if (lacks_icrc(m) != rows[i].lacks)
+			fail_msg("row %u", i);
+		rte_pktmbuf_free(m);
+	}
+	assert_no_leak();
 }

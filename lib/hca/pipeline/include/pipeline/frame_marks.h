@@ -6,8 +6,8 @@
  * rte_mbuf.ol_flags, the highest of those that DPDK leaves to applications. Ports reserve them by
  * rte_mbuf_dynflag_register_bitnum().
  *
- * Nothing outside can set a mark: it is in the mbuf, no client has mbufs in its memory, and a port
- * with a driver clears it in every frame it receives.
+ * Nothing outside can set a mark: it is in the mbuf, no client has mbufs in its memory, and a port with a driver clears it
+ * in every frame it receives; but memif with `icrc = never` gives ICRC_OMITTED to those with zeros in place of the ICRC.
  */
 #include <rte_mbuf.h>
 
