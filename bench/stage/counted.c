@@ -25,7 +25,7 @@ static __attribute__((noinline)) int counted_round(struct rig *r, const struct w
 		int got, received;
 
 		while (posted < messages && posted - done + WORKLOAD_POST <= w->window) {
-			rig_post(r, w->opcode, w->bytes, WORKLOAD_POST, w->list);
+			rig_post(r, 0, w->opcode, w->bytes, WORKLOAD_POST, w->list);
 			posted += WORKLOAD_POST;
 		}
 		now_ns += ROUND_NS;
@@ -34,8 +34,8 @@ static __attribute__((noinline)) int counted_round(struct rig *r, const struct w
 		for (unsigned i = 0; i < 2; i++)
 			for (unsigned s = 0; s < STAGE_COUNT; s++)
 				hca_poll_stage(&r->side[i].hca->engines[0], s);
-		got = rig_poll(r, 0);
-		received = rig_poll(r, 1);
+		got = rig_poll(r, 0, 0);
+		received = rig_poll(r, 0, 1);
 		if (got < 0 || received < 0 || ++polls > POLLS_MAX)
 			return -1;
 		done += (unsigned)got;
@@ -71,7 +71,7 @@ int counted_main(const struct workload *w, unsigned messages, unsigned rounds,
 	double *cycles[2] = {calloc(rounds, sizeof(double)), calloc(rounds, sizeof(double))};
 	bool runs[2] = {icrc != COUNTED_ALWAYS, icrc != COUNTED_NEVER}; /* by "has an ICRC" */
 	struct rig rig;
-	int err = cycles[0] && cycles[1] ? rig_create(&rig, cc) : -1;
+	int err = cycles[0] && cycles[1] ? rig_create(&rig, &(struct rig_options){.cc = cc}) : -1;
 
 	for (unsigned i = 0; i < (WARM_UP_ROUNDS + rounds) && !err; i++)
 		for (unsigned k = 0; k < 2 && !err; k++)

@@ -18,6 +18,7 @@ enum {
 	PD = 7,
 	QPN_BASE = 0x123400,
 	KEY_BASE = 0x456700,
+	KEY_STEP = 0x100, /* the last byte is no part of its index */
 	CQN = 3,
 	MTU_4096 = 5
 };
@@ -40,11 +41,13 @@ static int make_pools(struct rig *r)
 	return r->packets && r->descriptors && r->clones ? 0 : fail("pools");
 }
 
-static int make_port(struct rig *r, unsigned i)
+static int make_port(struct rig *r, unsigned i, const struct rig_options *o)
 {
 	static const char *const names[] = {"near", "away"};
-	struct port_config c = {
-		.type = PORT_RING, .queues = 1, .socket = SOCKET_ID_ANY, .addresses.count = 1};
+	struct port_config c = {.type = PORT_RING,
+				.queues = o->engines,
+				.socket = SOCKET_ID_ANY,
+				.addresses.count = 1};
 	struct rig_side *s = &r->side[i];
 	struct port_info info;
 
@@ -60,14 +63,15 @@ static int make_port(struct rig *r, unsigned i)
 	return 0;
 }
 
-static int make_hca(struct rig *r, unsigned i, enum congestion_control cc)
+static int make_hca(struct rig *r, unsigned i, const struct rig_options *o)
 {
 	struct rig_side *s = &r->side[i];
 	struct hca_config c;
-	struct ceu_config u = {.engine_count = 1};
+	struct ceu_config u = {.engine_count = o->engines};
 
 	hca_config_defaults(&c);
-	c.settings.cc = cc;
+	c.settings.cc = o->cc;
+	c.engines = o->engines;
 	snprintf(c.name, sizeof(c.name), "%s", i ? "away" : "near");
 	c.qps = c.cqs = c.mpts = 1024;
 	c.packets = r->packets;
@@ -81,7 +85,8 @@ static int make_hca(struct rig *r, unsigned i, enum congestion_control cc)
 	u.qps = &s->hca->qps;
 	u.v2p = &s->hca->v2p;
 	u.completion = &s->hca->completion;
-	hca_on_one_lcore(s->hca, true);
+	if (!o->spread)
+		hca_on_one_lcore(s->hca, true);
 	u.engines = s->hca->engines;
 	u.counters = &s->hca->counters;
 	return ceu_create(&u, &s->ceu) || ceu_start(s->ceu) ? fail("CEU") : 0;
@@ -112,21 +117,26 @@ static int make_client(struct rig_client *c)
 	return 0;
 }
 
-static int make_objects(struct rig_side *s, unsigned i)
+static int make_objects(struct rig_side *s, unsigned i, unsigned engine)
 {
-	struct rig_client *c = &s->client;
+	struct rig_client *c = &s->client[engine];
 	struct mpt_entry mpt = {.pd = PD,
 				.access = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE |
 					  ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC,
 				.start = (uintptr_t)c->data,
 				.length = 2 * RIG_DATA_BYTES,
 				.phys = c->data};
-	struct ceu_cq cq = {.log_entries = RIG_CQ_LOG, .buffer = c->cq, .record = c->cq_record};
+	struct ceu_cq cq = {.client = (uint16_t)engine,
+			    .log_entries = RIG_CQ_LOG,
+			    .buffer = c->cq,
+			    .record = c->cq_record};
 	struct ceu_eq eq = {.page = c->page, .eventfd = eventfd(0, EFD_NONBLOCK)};
 	struct ceu_qp qp = {.service = SERVICE_RC,
 			    .pd = PD,
-			    .cqn_snd = CQN,
-			    .cqn_rcv = CQN,
+			    .client = (uint16_t)engine,
+			    .engine = (uint16_t)hca_client_engine(s->hca, engine),
+			    .cqn_snd = CQN + engine,
+			    .cqn_rcv = CQN + engine,
 			    .sq = c->sq,
 			    .sq_bytes = RIG_SLOTS * RIG_WQE_BYTES,
 			    .rq = c->rq,
@@ -134,32 +144,34 @@ static int make_objects(struct rig_side *s, unsigned i)
 			    .rq_entries = RIG_SLOTS,
 			    .record = c->record};
 
-	s->qpn = QPN_BASE + 5 + i;
-	s->key = mpt.key = KEY_BASE + 9 + i;
-	s->cqn = CQN;
-	if (ceu_exec(s->ceu, CEU_SW2HW_MPT, v2p_index(&s->hca->v2p, s->key), &mpt, sizeof(mpt),
+	c->qpn = QPN_BASE + 5 + 2 * engine + i;
+	c->key = mpt.key = KEY_BASE + KEY_STEP * engine + 9 + i;
+	c->cqn = CQN + engine;
+	if (ceu_exec(s->ceu, CEU_SW2HW_MPT, v2p_index(&s->hca->v2p, c->key), &mpt, sizeof(mpt),
 		     NULL, 0))
 		return fail("SW2HW_MPT");
-	if (ceu_exec(s->ceu, CEU_SW2HW_EQ, 0, &eq, sizeof(eq), NULL, 0))
+	if (ceu_exec(s->ceu, CEU_SW2HW_EQ, engine, &eq, sizeof(eq), NULL, 0))
 		return fail("SW2HW_EQ");
-	if (ceu_map_context(s->ceu, CEU_CONTEXT_CQ, CQN) ||
-	    ceu_map_context(s->ceu, CEU_CONTEXT_QP, s->qpn))
+	if (ceu_map_context(s->ceu, CEU_CONTEXT_CQ, c->cqn) ||
+	    ceu_map_context(s->ceu, CEU_CONTEXT_QP, c->qpn))
 		return fail("MAP_ICM");
-	if (ceu_exec(s->ceu, CEU_SW2HW_CQ, CQN, &cq, sizeof(cq), NULL, 0))
+	if (ceu_exec(s->ceu, CEU_SW2HW_CQ, c->cqn, &cq, sizeof(cq), NULL, 0))
 		return fail("SW2HW_CQ");
-	if (ceu_exec(s->ceu, CEU_SW2HW_QP, s->qpn, &qp, sizeof(qp), NULL, 0))
+	if (ceu_exec(s->ceu, CEU_SW2HW_QP, c->qpn, &qp, sizeof(qp), NULL, 0))
 		return fail("SW2HW_QP");
-	hca_client_attach(s->hca, 0, &c->page->uar);
+	hca_client_attach(s->hca, engine, &c->page->uar);
 	return 0;
 }
 
-static int modify(struct rig_side *s, uint8_t op, const struct rig_side *peer, uint32_t mask)
+static int modify(struct rig_side *s, uint8_t op, const struct rig_side *peer, unsigned engine,
+		  uint32_t mask)
 {
-	struct ceu_modify m = {.attr = {.qpn = s->qpn,
+	uint32_t qpn = s->client[engine].qpn;
+	struct ceu_modify m = {.attr = {.qpn = qpn,
 					.mask = mask,
 					.access = 0xf,
 					.port = 1,
-					.dest_qpn = peer->qpn,
+					.dest_qpn = peer->client[engine].qpn,
 					.path_mtu = MTU_4096,
 					.rq_psn = 100,
 					.sq_psn = 100,
@@ -174,11 +186,10 @@ static int modify(struct rig_side *s, uint8_t op, const struct rig_side *peer, u
 	memcpy(m.path.dst_mac, peer->mac, 6);
 	memcpy(m.path.src_mac, s->mac, 6);
 	memcpy(m.path.src_ip, s->ip, 16);
-	return ceu_exec(s->ceu, op, s->qpn, &m, sizeof(m), NULL, 0) == CEU_OK ? 0
-									      : fail("MODIFY_QP");
+	return ceu_exec(s->ceu, op, qpn, &m, sizeof(m), NULL, 0) == CEU_OK ? 0 : fail("MODIFY_QP");
 }
 
-static int connect_side(struct rig_side *s, const struct rig_side *peer)
+static int connect_side(struct rig_side *s, const struct rig_side *peer, unsigned engine)
 {
 	static const struct {
 		uint8_t op;
@@ -193,22 +204,37 @@ static int connect_side(struct rig_side *s, const struct rig_side *peer)
 		const struct ceu_transition *t =
 			ceu_transition_find(steps[i].from, steps[i].to, SERVICE_RC);
 
-		if (modify(s, steps[i].op, peer, t->required))
+		if (modify(s, steps[i].op, peer, engine, t->required))
 			return -1;
 	}
 	return 0;
 }
 
-int rig_create(struct rig *r, enum congestion_control cc)
+static int make_clients(struct rig_side *s, unsigned i, unsigned engines)
 {
+	for (unsigned k = 0; k < engines; k++)
+		if (make_client(&s->client[k]) || make_objects(s, i, k))
+			return -1;
+	return 0;
+}
+
+int rig_create(struct rig *r, const struct rig_options *options)
+{
+	struct rig_options o = *options;
+
+	o.engines = o.engines ? o.engines : 1;
 	*r = (struct rig){0};
 	if (make_pools(r))
 		return -1;
 	for (unsigned i = 0; i < 2; i++)
-		if (make_port(r, i) || make_hca(r, i, cc) || make_client(&r->side[i].client) ||
-		    make_objects(&r->side[i], i))
+		if (make_port(r, i, &o) || make_hca(r, i, &o) ||
+		    make_clients(&r->side[i], i, o.engines))
 			return -1;
-	return connect_side(&r->side[0], &r->side[1]) || connect_side(&r->side[1], &r->side[0]);
+	for (unsigned k = 0; k < o.engines; k++)
+		if (connect_side(&r->side[0], &r->side[1], k) ||
+		    connect_side(&r->side[1], &r->side[0], k))
+			return -1;
+	return 0;
 }
 
 static bool is_answered(enum user_opcode opcode)
@@ -218,20 +244,21 @@ static bool is_answered(enum user_opcode opcode)
 
 /* Writes one descriptor; returns its size in units. next_units: of the next one in the chain, 0:
  * last. */
-static unsigned write_wqe(struct rig *r, enum user_opcode opcode, uint32_t bytes, uint32_t slot,
-			  unsigned next_units)
+static unsigned write_wqe(struct rig *r, unsigned engine, enum user_opcode opcode, uint32_t bytes,
+			  uint32_t slot, unsigned next_units)
 {
-	struct rig_client *c = &r->side[0].client;
+	struct rig_client *c = &r->side[0].client[engine];
+	const struct rig_client *peer = &r->side[1].client[engine];
 	uint8_t *at = c->sq + slot * RIG_WQE_BYTES;
 	uint32_t next_offset = (slot + 1) % RIG_SLOTS * RIG_WQE_BYTES;
 	struct wqe_next next = {.nda_nop = next_units ? next_offset | opcode : 0,
 				.ee_nds = next_units,
 				.flags = next_units ? 0 : WQE_SIGNALED};
-	struct wqe_raddr raddr = {.rkey = r->side[1].key,
-				  .addr = (uintptr_t)r->side[1].client.data +
+	struct wqe_raddr raddr = {.rkey = peer->key,
+				  .addr = (uintptr_t)peer->data +
 					  (is_answered(opcode) ? 0 : RIG_DATA_BYTES)};
 	struct wqe_data data = {.length = bytes,
-				.lkey = r->side[0].key,
+				.lkey = c->key,
 				.addr = (uintptr_t)c->data +
 					(is_answered(opcode) ? RIG_DATA_BYTES : 0)};
 	struct wqe_atomic atomic = {.swap_add = 1};
@@ -252,27 +279,25 @@ static unsigned write_wqe(struct rig *r, enum user_opcode opcode, uint32_t bytes
 	return (unsigned)(p - at) / WQE_UNIT_BYTES;
 }
 
-static void ring_doorbell(struct rig *r, enum user_opcode opcode, uint32_t slot, unsigned units)
+static void ring_doorbell(struct rig_client *c, enum user_opcode opcode, uint32_t slot,
+			  unsigned units)
 {
-	struct rig_client *c = &r->side[0].client;
 	uint32_t phase = c->doorbells / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
 	uint64_t w0 =
 		slot * RIG_WQE_BYTES / WQE_UNIT_BYTES << DOORBELL_OFFSET_SHIFT | phase | opcode;
-	uint64_t w1 = r->side[0].qpn << DOORBELL_QPN_SHIFT | units;
+	uint64_t w1 = c->qpn << DOORBELL_QPN_SHIFT | units;
 
 	__atomic_store_n(&c->page->uar.doorbell[c->doorbells % UAR_DOORBELLS], w1 << 32 | w0,
 			 __ATOMIC_RELEASE);
 	c->doorbells++;
 }
 
-static void post_receives(struct rig *r, uint32_t bytes, unsigned n)
+static void post_receives(struct rig_client *c, uint32_t bytes, unsigned n)
 {
-	struct rig_client *c = &r->side[1].client;
-
 	for (unsigned i = 0; i < n; i++) {
 		uint8_t *at = c->rq + (c->posted + i) % RIG_SLOTS * RIG_RQ_STRIDE;
 		struct wqe_data data = {.length = bytes,
-					.lkey = r->side[1].key,
+					.lkey = c->key,
 					.addr = (uintptr_t)c->data + RIG_DATA_BYTES};
 
 		memset(at, 0, RIG_RQ_STRIDE);
@@ -282,21 +307,22 @@ static void post_receives(struct rig *r, uint32_t bytes, unsigned n)
 	__atomic_store_n(&c->record->rq_posted, c->posted, __ATOMIC_RELEASE);
 }
 
-void rig_post(struct rig *r, enum user_opcode opcode, uint32_t bytes, unsigned n, unsigned list)
+void rig_post(struct rig *r, unsigned engine, enum user_opcode opcode, uint32_t bytes, unsigned n,
+	      unsigned list)
 {
-	struct rig_client *c = &r->side[0].client;
+	struct rig_client *c = &r->side[0].client[engine];
 	unsigned units = opcode == USER_SEND ? 2 : opcode == USER_ATOMIC_FA ? 4 : 3;
 
 	if (opcode == USER_SEND)
-		post_receives(r, bytes, n);
+		post_receives(&r->side[1].client[engine], bytes, n);
 	for (unsigned done = 0; done < n; done += list) {
 		unsigned chain = n - done < list ? n - done : list;
 		uint32_t first = c->posted % RIG_SLOTS;
 
 		for (unsigned i = 0; i < chain; i++, c->posted++)
-			write_wqe(r, opcode, bytes, c->posted % RIG_SLOTS,
+			write_wqe(r, engine, opcode, bytes, c->posted % RIG_SLOTS,
 				  i + 1 < chain ? units : 0);
-		ring_doorbell(r, opcode, first, units);
+		ring_doorbell(c, opcode, first, units);
 	}
 }
 
@@ -310,9 +336,9 @@ static uint32_t account(struct rig_client *c, const struct cqe *e)
 	return n;
 }
 
-int rig_poll(struct rig *r, unsigned side)
+int rig_poll(struct rig *r, unsigned engine, unsigned side)
 {
-	struct rig_client *c = &r->side[side].client;
+	struct rig_client *c = &r->side[side].client[engine];
 	int n = 0;
 
 	for (;;) {

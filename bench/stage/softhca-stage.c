@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * usage: softhca-stage [timer] [MILLISECONDS OF A WORKLOAD]
+ *        softhca-stage spread [MILLISECONDS OF A WORKLOAD]
  *        softhca-stage count WORKLOAD MESSAGES ROUNDS [always|never|both [auto]]
- * timer: see timer.c; count: see counted.c; WORKLOAD: 0 for the first one. Otherwise cycles per
+ * timer: see timer.c; spread: see spread.c; count: see counted.c; WORKLOAD: 0 for the first one. Otherwise cycles per
  * element of each pipeline stage: two HCAs in this process, one lcore, every call of
  * hca_poll_stage() between two readings of the TSC. Without hugepages, devices, daemon.
  */
@@ -14,6 +15,7 @@
 #include <rte_errno.h>
 #include "counted.h"
 #include "rig.h"
+#include "spread.h"
 #include "timer.h"
 
 enum { WINDOW = 256, WARM_UP_SHARE = 5, STUCK_ROUNDS = 1000000 };
@@ -99,12 +101,12 @@ static int run(struct rig *r, const struct workload *w, uint64_t cycles, struct 
 		if (!more && outstanding == 0)
 			return 0;
 		while (more && outstanding + WORKLOAD_POST <= w->window) {
-			rig_post(r, w->opcode, w->bytes, WORKLOAD_POST, w->list);
+			rig_post(r, 0, w->opcode, w->bytes, WORKLOAD_POST, w->list);
 			outstanding += WORKLOAD_POST;
 		}
 		poll_all(r, t);
-		done = rig_poll(r, 0);
-		received = rig_poll(r, 1);
+		done = rig_poll(r, 0, 0);
+		received = rig_poll(r, 0, 1);
 		if (done < 0 || received < 0)
 			return -1;
 		outstanding -= (unsigned)done;
@@ -159,7 +161,7 @@ static int stages_main(unsigned ms)
 	struct tally tally;
 	uint64_t cycles;
 
-	if (rig_create(&rig, CC_NONE))
+	if (rig_create(&rig, &(struct rig_options){0}))
 		return 1;
 	measure_overhead();
 	cycles = rte_get_tsc_hz() / 1000 * ms;
@@ -175,7 +177,7 @@ static int stages_main(unsigned ms)
 static int usage(const char *program)
 {
 	fprintf(stderr,
-		"usage: %s [timer] [MILLISECONDS OF A WORKLOAD]\n"
+		"usage: %s [timer|spread] [MILLISECONDS OF A WORKLOAD]\n"
 		"       %s count WORKLOAD MESSAGES ROUNDS [always|never|both [auto]]\n",
 		program, program);
 	return 2;
@@ -198,13 +200,17 @@ static int count_arguments(int argc, char **argv, unsigned *v)
 int main(int argc, char **argv)
 {
 	bool timer = argc > 1 && !strcmp(argv[1], "timer");
+	bool spread = argc > 1 && !strcmp(argv[1], "spread");
 	bool counted = argc > 1 && !strcmp(argv[1], "count");
-	unsigned ms = argc > 1 + timer ? (unsigned)atoi(argv[1 + timer]) : 300;
+	bool named = timer || spread;
+	unsigned ms = argc > 1 + named ? (unsigned)atoi(argv[1 + named]) : 300;
 	unsigned v[5];
 	int result;
 
 	if (counted ? count_arguments(argc, argv, v) : ms == 0)
 		return usage(argv[0]);
+	if (spread)
+		return spread_main(&workloads[1], &workloads[2], ms);
 	if (init_eal(argv[0]) < 0) {
 		fprintf(stderr, "%s: EAL: %s\n", argv[0], rte_strerror(rte_errno));
 		return 1;

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * softhca-stage spread: what a second lcore brings. Each way to use two of them runs by itself in a
+ * process of its own, in turns with the others; the clients are driven by the lcore that runs
+ * doorbell_wqe of their engine. Ratios are medians over the turns, each to the single lcore of the
+ * same turn.
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <rte_common.h>
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_launch.h>
+#include "../sort.h"
+#include "limit.h"
+#include "rig.h"
+#include "spread.h"
+
+enum { TURNS = 5, WARM_UP_SHARE = 4, SKIPPED = 77 };
+
+/* Which lcore polls a stage; with two engines each has its own. */
+struct way {
+	const char *name;
+	unsigned engines;
+	bool spread;
+	uint8_t lcore[2][STAGE_COUNT]; /* requester's HCA, responder's */
+};
+
+#define ALL_ON(lcore)                                                                              \
+	{                                                                                          \
+		lcore, lcore, lcore, lcore, lcore                                                  \
+	}
+
+/* Stages in the order of topology.def. */
+static const struct way ways[] = {
+	{"one lcore", 1, false, {ALL_ON(0), ALL_ON(0)}},
+	{"two engines", 2, true, {ALL_ON(0), ALL_ON(0)}},
+	{"an HCA on each", 1, true, {ALL_ON(0), ALL_ON(1)}},
+	{"descriptors and segmentation | the rest", 1, true, {{0, 0, 1, 1, 1}, {0, 0, 1, 1, 1}}},
+	{"requester | headers and responder", 1, true, {{0, 0, 1, 0, 1}, {0, 0, 1, 0, 1}}},
+};
+enum { WAYS = sizeof(ways) / sizeof(*ways), WORKLOADS = 2 };
+
+/* Shared by the lcores of one run. */
+struct run {
+	struct rig rig;
+	const struct way *way;
+	const struct workload *workload;
+	uint64_t begin, end; /* TSC: of what counts */
+	unsigned failed;
+	struct {
+		uint64_t messages; /* completed between begin and end */
+		unsigned outstanding;
+	} __rte_cache_aligned engine[RIG_ENGINES_MAX];
+};
+
+static unsigned lcore_of(const struct way *w, unsigned side, unsigned engine, unsigned stage)
+{
+	return w->engines > 1 ? engine : w->lcore[side][stage];
+}
+
+/* The clients of an engine: posts while there is room, takes completions. */
+static int drive(struct run *r, unsigned engine, uint64_t now)
+{
+	const struct workload *w = r->workload;
+	int done = rig_poll(&r->rig, engine, 0);
+
+	if (done < 0 || rig_poll(&r->rig, engine, 1) < 0)
+		return -1;
+	r->engine[engine].outstanding -= (unsigned)done;
+	if (now >= r->begin)
+		r->engine[engine].messages += (unsigned)done;
+	for (; r->engine[engine].outstanding + WORKLOAD_POST <= w->window;
+	     r->engine[engine].outstanding += WORKLOAD_POST)
+		rig_post(&r->rig, engine, w->opcode, w->bytes, WORKLOAD_POST, w->list);
+	return 0;
+}
+
+static void poll_mine(struct run *r, unsigned lcore, unsigned engine, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct engine *e = &r->rig.side[i].hca->engines[engine];
+
+		if (lcore_of(r->way, i, engine, STAGE_REQUESTER_RECV) == lcore)
+			__atomic_store_n(&e->now_ns, now_ns, __ATOMIC_RELAXED);
+		for (unsigned s = 0; s < STAGE_COUNT; s++)
+			if (lcore_of(r->way, i, engine, s) == lcore)
+				hca_poll_stage(e, s);
+	}
+}
+
+static int poll_until_end(void *arg)
+{
+	struct run *r = arg;
+	unsigned lcore = rte_lcore_id();
+	double ns_per_cycle = 1e9 / (double)rte_get_tsc_hz();
+
+	for (uint64_t now; (now = rte_rdtsc()) < r->end;)
+		for (unsigned k = 0; k < r->way->engines; k++) {
+			if (lcore_of(r->way, 0, k, STAGE_DOORBELL_WQE) == lcore &&
+			    drive(r, k, now)) {
+				__atomic_store_n(&r->failed, 1, __ATOMIC_RELAXED);
+				return -1;
+			}
+			poll_mine(r, lcore, k, (uint64_t)((double)now * ns_per_cycle));
+		}
+	return 0;
+}
+
+static int start_eal(void)
+{
+	char lcores[64];
+	char *args[] = {"softhca-stage",   "--no-huge", "-m",	"256",	       "--no-pci",
+			"--no-telemetry",  "--lcores",	lcores, "--no-shconf", "--log-level",
+			"lib.eal:warning", NULL};
+	int cpu[2], n = 0;
+	cpu_set_t set;
+
+	sched_getaffinity(0, sizeof(set), &set);
+	for (int i = 0; i < CPU_SETSIZE && n < 2; i++)
+		if (CPU_ISSET(i, &set))
+			cpu[n++] = i;
+	if (n < 2)
+		return -1;
+	snprintf(lcores, sizeof(lcores), "0@%d,1@%d", cpu[0], cpu[1]);
+	return rte_eal_init(sizeof(args) / sizeof(*args) - 1, args) < 0 ? -1 : 0;
+}
+
+struct result {
+	double rate; /* messages per second of all engines; 0: none was completed in time */
+	double round_trip_ns; /* of a cache line between the two CPUs */
+	bool good;
+};
+
+/* In a process of its own. */
+static struct result measure(const struct way *way, const struct workload *w, unsigned ms)
+{
+	struct rig_options o = {.engines = way->engines, .spread = way->spread};
+	struct result result = {0};
+	uint64_t cycles, messages = 0;
+	static struct run r;
+
+	if (start_eal() || rig_create(&r.rig, &o))
+		return result;
+	r.way = way;
+	r.workload = w;
+	result.round_trip_ns = limit_topology();
+	cycles = rte_get_tsc_hz() / 1000 * ms;
+	r.begin = rte_rdtsc() + cycles / WARM_UP_SHARE;
+	r.end = r.begin + cycles;
+	rte_eal_remote_launch(poll_until_end, &r, 1);
+	poll_until_end(&r);
+	rte_eal_mp_wait_lcore();
+	for (unsigned k = 0; k < way->engines; k++)
+		messages += r.engine[k].messages;
+	result.rate = (double)messages * 1000 / ms;
+	result.good = !r.failed;
+	return result;
+}
+
+/* *result is shared with the child. 0, or -1: it failed. */
+static int in_child(struct result *result, const struct way *way, const struct workload *w,
+		    unsigned ms)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		*result = measure(way, w, ms);
+		_exit(!result->good);
+	}
+	return pid < 0 || waitpid(pid, &status, 0) != pid || status ? -1 : 0;
+}
+
+static double median(double *values)
+{
+	sort_doubles(values, TURNS);
+	return values[TURNS / 2];
+}
+
+static void print_results(struct result (*results)[WAYS][WORKLOADS])
+{
+	double values[TURNS];
+
+	for (unsigned i = 0; i < WAYS; i++) {
+		printf("%-40s", ways[i].name);
+		for (unsigned k = 0; k < WORKLOADS; k++) {
+			for (unsigned t = 0; t < TURNS; t++)
+				values[t] = results[t][i][k].rate * 1e-6;
+			printf("  %8.3f", median(values));
+			for (unsigned t = 0; t < TURNS; t++)
+				values[t] =
+					results[t][i][k].rate / RTE_MAX(results[t][0][k].rate, 1);
+			printf("  %4.2f", median(values));
+		}
+		for (unsigned t = 0; t < TURNS; t++)
+			values[t] = results[t][i][0].round_trip_ns;
+		printf("  %s\n", limit_topology_name(median(values)));
+	}
+}
+
+int spread_main(const struct workload *small, const struct workload *large, unsigned ms)
+{
+	const struct workload *workloads[WORKLOADS] = {small, large};
+	struct result(*results)[WAYS][WORKLOADS] =
+		mmap(NULL, TURNS * sizeof(*results), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	cpu_set_t set;
+
+	if (results == MAP_FAILED || sched_getaffinity(0, sizeof(set), &set))
+		return 1;
+	if (CPU_COUNT(&set) < 2) {
+		printf("one CPU: nothing to spread over\n");
+		return SKIPPED;
+	}
+	for (unsigned t = 0; t < TURNS; t++)
+		for (unsigned k = 0; k < WORKLOADS; k++)
+			for (unsigned i = 0; i < WAYS; i++)
+				if (in_child(&results[t][i][k], &ways[i], workloads[k], ms)) {
+					fprintf(stderr, "softhca-stage: %s: no result\n",
+						ways[i].name);
+					return 1;
+				}
+	printf("Mmsg/s; share of one lcore: %s; %s; where the CPUs are\n", small->name,
+	       large->name);
+	print_results(results);
+	return 0;
+}
