@@ -161,6 +161,7 @@ struct softhca_context {
 	bool fatal_raised;	 /* event_lock: the last event of `async` is queued */
 
 	struct node *nodes[NODE_KINDS];
+	uint32_t node_count;
 	struct region *regions;	    /* of softhca_alloc(), and for queues */
 	struct region *shared;	    /* of the program's own memory; each has users */
 	struct file_piece **pieces; /* what they lie in, in order: pieces.c */

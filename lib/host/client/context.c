@@ -52,10 +52,12 @@ void node_add(struct softhca_context *ctx, struct node *node, enum node_kind kin
 	if (node->next)
 		node->next->prev = node;
 	ctx->nodes[kind] = node;
+	ctx->node_count++;
 }
 
 void node_remove(struct node *node)
 {
+	node->ctx->node_count--;
 	if (node->next)
 		node->next->prev = node->prev;
 	if (node->prev)

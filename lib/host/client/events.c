@@ -15,7 +15,10 @@
 #include "share-in-place/sharing.h"
 #include "client_priv.h"
 
-enum { UNRUNG_MS = 1 }; /* between two looks at a full doorbell FIFO */
+enum {
+	UNRUNG_MS = 1,	      /* between two looks at a full doorbell FIFO */
+	EVENTS_OF_OBJECT = 8, /* in a queue */
+};
 
 /* ---- queues ---- */
 
@@ -79,6 +82,15 @@ static void event_queue_put(struct event_queue *q, const struct softhca_event *e
 		return;
 	q->events[(q->head + q->count++) & (q->size - 1)] = *e;
 	announce(q);
+}
+
+/* The same, for what the daemon says: of events that nobody reads it keeps as many as the daemon's queue holds, and a few of each
+ * object. event_lock is held. */
+static void event_queue_offer(const struct softhca_context *ctx, struct event_queue *q,
+			      const struct softhca_event *e)
+{
+	if (q->count < EQ_ENTRIES + (uint64_t)EVENTS_OF_OBJECT * ctx->node_count)
+		event_queue_put(q, e);
 }
 
 /* event_lock is held. */
@@ -222,7 +234,7 @@ static void dispatch(struct softhca_context *ctx, const struct eqe *eqe)
 	if (eqe->type == EQE_COMPLETION) {
 		e.cq = cq_lookup(ctx, eqe->number);
 		if (e.cq && e.cq->channel)
-			event_queue_put(&e.cq->channel->queue, &e);
+			event_queue_offer(ctx, &e.cq->channel->queue, &e);
 		return;
 	}
 	if (eqe->type >= 32 || !types[eqe->type].known)
@@ -243,10 +255,7 @@ static void dispatch(struct softhca_context *ctx, const struct eqe *eqe)
 	/* The object is destroyed, and the user wants no events about such. */
 	if (ctx->acknowledges && of_object(eqe->type) && !event_node(&e))
 		return;
-	/* If no one has asked for events yet, perhaps no one ever will: keep no more than the
-	 * daemon's queue holds. */
-	if (ctx->dispatching || ctx->async.count < EQ_ENTRIES)
-		event_queue_put(&ctx->async, &e);
+	event_queue_offer(ctx, &ctx->async, &e);
 }
 
 /* The dispatcher calls it without the lock: it may see an event that another thread has just

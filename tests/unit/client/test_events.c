@@ -3,6 +3,7 @@
  * until its events are acknowledged, and a destroyed one has none. */
 #include <fcntl.h>
 #include <pthread.h>
+#include "client_priv.h"
 #include "pair.h"
 
 /* The peer, p->qp[1], reports an access violation. Waits until it is there to be taken. */
@@ -104,5 +105,24 @@ TEST(destruction__without_acknowledgements)
 	assert_int_equal(e.type, SOFTHCA_EVENT_QP_ACCESS_ERR);
 	assert_null(e.qp);
 	softhca_ack_async_event(&e);
+	close_without(&p);
+}
+
+/* A daemon that raises events on and on fills no more than this; that it has died is always heard. */
+TEST(events__that_nobody_takes)
+{
+	uint32_t kept;
+	struct pair p;
+
+	pair_open_quiet(&p, SOFTHCA_QP_RC);
+	kept = EQ_ENTRIES + 8 * p.ctx->node_count;
+	for (uint32_t i = 0; i < 4 * kept; i++) {
+		p.ctx->page->eq[p.ctx->eq_taken % EQ_ENTRIES] = (struct eqe){
+			.type = EQE_GID_CHANGE, .owner = (p.ctx->eq_taken / EQ_ENTRIES & 1) ^ 1};
+		events_drain(p.ctx);
+	}
+	assert_int_equal(p.ctx->async.count, kept);
+	events_dead(p.ctx);
+	assert_int_equal(p.ctx->async.count, kept + 1);
 	close_without(&p);
 }

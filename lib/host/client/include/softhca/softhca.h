@@ -355,8 +355,9 @@ SOFTHCA_API int softhca_req_notify_cq(struct softhca_cq *cq, int solicited_only)
 
 /*
  * Waits for a completion event of the channel and returns its CQ and user pointer in *cq and *user
- * (either may be NULL). Each event must be acknowledged. 0; -EAGAIN: the descriptor is O_NONBLOCK
- * and no event is pending; -EINTR; -EIO: the daemon has died.
+ * (either may be NULL). Each event must be acknowledged. Those that are not taken are kept: 1024, and
+ * 8 more for each object of the context. 0; -EAGAIN: the descriptor is O_NONBLOCK and no event is
+ * pending; -EINTR; -EIO: the daemon has died.
  */
 SOFTHCA_API int softhca_get_cq_event(struct softhca_channel *channel, struct softhca_cq **cq,
 				     void **user);
@@ -387,8 +388,9 @@ struct softhca_event {
 	struct softhca_qp *qp;	 /* likewise of QP events */
 	struct softhca_srq *srq; /* likewise of SRQ events */
 };
-/* Readable while asynchronous events are pending; owned by the library. The last event is
- * DEVICE_FATAL, when the daemon has died. -errno if it cannot be created. */
+/* Readable while asynchronous events are pending, of which as many are kept as of completion events;
+ * owned by the library. The last event is DEVICE_FATAL, when the daemon has died. -errno if it
+ * cannot be created. */
 SOFTHCA_API int softhca_async_fd(struct softhca_context *ctx);
 /* Waits for one. 0; -EAGAIN: the descriptor is O_NONBLOCK and none is pending; -EINTR; -EIO. */
 SOFTHCA_API int softhca_get_async_event(struct softhca_context *ctx, struct softhca_event *event);
