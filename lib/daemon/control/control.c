@@ -528,8 +528,8 @@ static unsigned int free_clients(struct control *c)
 }
 
 /* Who has neither opened a device, nor looks at anything, nor keeps a module paused, nor has become a
- * channel, nor waits for an answer keeps others from connecting. Time in which nobody was served, since
- * this thread was busy or did not run, counts for nobody. */
+ * channel, nor waits to be read or answered, keeps others from connecting. Time in which nobody was
+ * served, since this thread was busy or did not run, counts for nobody. */
 static void end_silent(struct control *c)
 {
 	unsigned int ms =
@@ -538,7 +538,7 @@ static void end_silent(struct control *c)
 	for (struct client *client = c->clients; client; client = client->next) {
 		if (client->device || client->captured || client->looks || client->holds ||
 		    client->pending || client->gone ||
-		    (c->attended_ns - client->silent_ns) / 1000000 < ms)
+		    (c->attended_ns - client->silent_ns) / 1000000 < ms || session_asks(client))
 			continue;
 		CLIENT_LOG(client, INFO, "has not opened a device in time, disconnected");
 		client_lost(client);

@@ -384,6 +384,8 @@ extern const struct request_row request_rows[CONTROL_TYPE_END];
 /* Reads and serves at most MESSAGES_PER_TURN requests. Returns their number; sets client->gone at
  * the end of the connection. */
 unsigned int session_serve(struct client *client);
+/* Has it sent something that has not been read yet? */
+bool session_asks(const struct client *client);
 /* Asks again for the pending requests whose time has come. Returns how many were answered. */
 unsigned int sessions_retry(struct control *c);
 /* A client that is being destroyed waits for nothing any more. */

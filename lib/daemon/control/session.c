@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/close_later.h"
@@ -210,6 +211,13 @@ unsigned int sessions_retry(struct control *c)
 }
 
 /* ---- the turn of a session ---- */
+
+bool session_asks(const struct client *client)
+{
+	int bytes = 0;
+
+	return ioctl(client->fd, FIONREAD, &bytes) == 0 && bytes > 0;
+}
 
 /* One message. False: there is none, or the session is over. */
 static bool serve_one(struct client *client)

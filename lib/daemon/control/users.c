@@ -17,7 +17,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 #include "control_priv.h"
 
@@ -288,10 +287,8 @@ static void judge(struct control *c, struct user *u)
 
 void user_asks(const struct client *client)
 {
-	int bytes = 0;
-
 	if (client->control->company && !client->user->crowds)
-		client->user->crowds = ioctl(client->fd, FIONREAD, &bytes) == 0 && bytes > 0;
+		client->user->crowds = session_asks(client);
 }
 
 static unsigned int user_serve(struct control *c, struct user *u)

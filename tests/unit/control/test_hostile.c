@@ -488,6 +488,37 @@ TEST_STATE(connections__that_were_not_heard, start_patient, stop, much_time)
 	close(busy);
 }
 
+/* One whose user has had so much time that nobody reads what it has asked was not silent, either. */
+TEST_STATE(connections__that_wait_to_be_heard, start_impatient, stop, NULL)
+{
+	const struct {
+		struct control_header header;
+		struct control_list_devices body;
+	} list = {.header = {.type = CONTROL_LIST_DEVICES, .length = sizeof(list.body)},
+		  .body = {.version = CONTROL_VERSION}};
+	struct raw company = raw_client_as(f.path, 1001);
+	struct control_device_reply device;
+	struct share_client same;
+	int asks, silent;
+
+	raw_be(1000);
+	asks = raw_connect(f.path);
+	raw_be(0);
+	assert_true(fixture_wait_clients(&f, 2));
+	assert_int_equal(share_client_begin(f.shares, 1000, 0, &same), 0);
+	share_spend(&same, SHARE_control_us, 100 * 1000 * 1000);
+	raw_send(asks, &list, sizeof(list), NULL, 0);
+	silent = raw_connect(f.path);
+	assert_int_equal(raw_receive(silent, NULL, 0), RAW_GONE);
+	while (share_refill(f.shares, SHARE_control_us))
+		;
+	assert_int_equal(raw_receive(asks, &device, sizeof(device)), 0);
+	share_client_end(&same);
+	close(asks);
+	close(silent);
+	close(company.fd);
+}
+
 /* One user's connections, silent or not, leave places to others, and to root. */
 static struct fixture_total few_connections[] = {{SHARE_connections, 64}, {0}};
 
