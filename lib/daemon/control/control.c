@@ -259,8 +259,9 @@ int control_adopt(struct control *c, int fd)
 		return -ENOMEM;
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes);
 	rc = share_client_begin(c->shares, who.uid, who.pid, &client->shares);
+	if (!rc && share_use(&client->shares, SHARE_held_up_ms, 0))
+		rc = -EBUSY;
 	if (!rc && (share_use(&client->shares, SHARE_closings, 0) ||
-		    share_use(&client->shares, SHARE_held_up_ms, 0) ||
 		    share_take(&client->shares, SHARE_connections, 1)))
 		rc = -EUSERS;
 	if (rc) {
@@ -365,15 +366,19 @@ static void accept_clients(struct control *c)
 	if (c->spare < 0)
 		return;
 	for (unsigned int i = 0; i < MESSAGES_PER_TURN; i++) {
-		int fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), rc;
 
 		if (fd < 0) {
 			if (errno == EMFILE || errno == ENFILE)
 				refuse_one(c);
 			return;
 		}
-		if (control_adopt(c, fd))
-			close_later_stranger(fd, c->shares, "no room for another client");
+		rc = control_adopt(c, fd);
+		if (rc)
+			close_later_stranger(
+				fd, c->shares,
+				rc == -EBUSY ? "refused, as threads wait too long for its holes"
+					     : "no room for another client");
 	}
 }
 
