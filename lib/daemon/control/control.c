@@ -223,8 +223,7 @@ int control_create(const struct control_config *config, struct control **out)
 	c->owner = geteuid();
 	TAILQ_INIT(&c->users);
 	TAILQ_INIT(&c->ended);
-	TAILQ_INIT(&c->populating);
-	TAILQ_INIT(&c->leaving);
+	pieces_init(c);
 	for (unsigned int i = 0; i < RETRY_WAITS; i++)
 		TAILQ_INIT(&c->waiting[i]);
 	if (!c->config.socket_mode)

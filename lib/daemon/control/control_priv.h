@@ -121,7 +121,7 @@ struct piece {
 	bool read_only;
 	uint64_t registered; /* bytes of the extents */
 	/* What is still to be populated, [populate_from, populate_to); then it is in
-	 * control.populating. */
+	 * its user's long work. */
 	TAILQ_ENTRY(piece) of_populating;
 	uint64_t populate_from, populate_to;
 };
@@ -293,6 +293,13 @@ struct client {
 			    ##__VA_ARGS__);                                                        \
 	} while (0)
 
+/* One user's: pieces with something to be populated, and mappings of destroyed ones (pieces.c). */
+struct long_work {
+	TAILQ_ENTRY(long_work) of_control;
+	TAILQ_HEAD(, piece) populating;
+	TAILQ_HEAD(, leaving) leaving;
+};
+
 struct control {
 	struct control_config config;
 	struct shares *shares;
@@ -325,9 +332,8 @@ struct control {
 	bool ended_first;			  /* they come before requests in this turn */
 	struct client_queue waiting[RETRY_WAITS]; /* pending, each in the order of retry_ns */
 	unsigned int pending;
-	/* Pieces with something to be populated, and mappings of destroyed ones: pieces.c. */
-	TAILQ_HEAD(, piece) populating;
-	TAILQ_HEAD(, leaving) leaving;
+	struct long_work long_work[USERS_MAX];
+	TAILQ_HEAD(, long_work) long_turns; /* of users who have any */
 	uint32_t connections;
 	uint64_t second_ns;    /* when the present second began */
 	uint64_t sigbus_seen;  /* faults in clients' memory that have been counted */
@@ -531,6 +537,8 @@ void piece_deregister(struct piece *piece, uint64_t bytes);
 void pieces_turn(struct control *c);
 /* Is there more? */
 bool pieces_pending(const struct control *c);
+/* Nobody has long work yet. */
+void pieces_init(struct control *c);
 /* Unmaps all of it. */
 void pieces_leave_all(struct control *c);
 

@@ -14,7 +14,7 @@
 
 enum {
 	TURN_NS = 50000, /* of a turn of the control thread, for all users, ... */
-	TURN_LOOKS = 8,	 /* ... and how many mappings it looks at whose users have had their time */
+	TURN_LOOKS = 8,	 /* ... and how many of them it looks at who may have had their time */
 	LEAVE_QUICK_NS = 25000,
 };
 /* At a time: little, or as much as takes no time, which is what has not been touched. A MiB that has takes some 70 us, so
@@ -30,7 +30,39 @@ struct leaving {
 	uint64_t bytes, step;
 	uint32_t range; /* counts until all of it is unmapped */
 	struct share_user *user;
+	struct long_work *of;
 };
+
+/* ---- users' turns ---- */
+
+/* A client's user's. There is going to be some: he has turns from now on. */
+static struct long_work *long_work_of(const struct client *client)
+{
+	struct control *c = client->control;
+	struct long_work *w = &c->long_work[client_user(client)];
+
+	if (TAILQ_EMPTY(&w->leaving) && TAILQ_EMPTY(&w->populating))
+		TAILQ_INSERT_TAIL(&c->long_turns, w, of_control);
+	return w;
+}
+
+/* Something of it has been done with. */
+static void long_work_less(struct control *c, struct long_work *w)
+{
+	if (TAILQ_EMPTY(&w->leaving) && TAILQ_EMPTY(&w->populating))
+		TAILQ_REMOVE(&c->long_turns, w, of_control);
+}
+
+void pieces_init(struct control *c)
+{
+	TAILQ_INIT(&c->long_turns);
+	for (unsigned int i = 0; i < USERS_MAX; i++) {
+		TAILQ_INIT(&c->long_work[i].leaving);
+		TAILQ_INIT(&c->long_work[i].populating);
+	}
+}
+
+/* ---- mappings ---- */
 
 /* The last bytes first: what is left keeps its beginning. */
 static void leave_some(struct control *c, struct leaving *l)
@@ -56,24 +88,20 @@ static void leave_some(struct control *c, struct leaving *l)
 	if (l->bytes)
 		return;
 	share_return(l->user, SHARE_mappings, 0, 1);
-	TAILQ_REMOVE(&c->leaving, l, of_leaving);
+	TAILQ_REMOVE(&l->of->leaving, l, of_leaving);
+	long_work_less(c, l->of);
 	free(l);
 }
 
-/* The first one, or if its user has had his time, the next one in the next turn. False: nothing was done. */
-static bool leave_next(struct control *c)
+/* False: there is nothing, or not now. */
+static bool leave_next(struct control *c, const struct long_work *w)
 {
-	struct leaving *l = TAILQ_FIRST(&c->leaving);
+	struct leaving *l = TAILQ_FIRST(&w->leaving);
 
-	if (!l)
+	if (!l || !control_may_bulk(c, l->user) || !share_user_take(l->user, SHARE_control_us, 1))
 		return false;
-	if (control_may_bulk(c, l->user) && share_user_take(l->user, SHARE_control_us, 1)) {
-		leave_some(c, l);
-		return true;
-	}
-	TAILQ_REMOVE(&c->leaving, l, of_leaving);
-	TAILQ_INSERT_TAIL(&c->leaving, l, of_leaving);
-	return false;
+	leave_some(c, l);
+	return true;
 }
 
 /* What is leaving counts, but not for long: a request that only this leaves no room for waits. */
@@ -81,7 +109,7 @@ static int take(struct client *client, enum share row, uint64_t n)
 {
 	struct share_client *s = &client->shares;
 
-	if (!TAILQ_EMPTY(&client->control->leaving) && !share_fits(s, row, n, false) &&
+	if (pieces_pending(client->control) && !share_fits(s, row, n, false) &&
 	    share_fits(s, row, n, true))
 		return -EAGAIN;
 	return share_take(s, row, n);
@@ -196,6 +224,15 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static void populated(struct piece *piece)
+{
+	struct client *client = piece->object.client;
+	struct long_work *w = &client->control->long_work[client_user(client)];
+
+	TAILQ_REMOVE(&w->populating, piece, of_populating);
+	long_work_less(client->control, w);
+}
+
 static void populate_some(struct control *c, struct piece *piece)
 {
 	uint64_t bytes = least(piece->populate_to - piece->populate_from, POPULATE_BYTES);
@@ -204,31 +241,27 @@ static void populate_some(struct control *c, struct piece *piece)
 	memory_populate(&piece->mapping, piece->populate_from, bytes);
 	piece->populate_from += bytes;
 	if (piece->populate_from == piece->populate_to)
-		TAILQ_REMOVE(&c->populating, piece, of_populating);
+		populated(piece);
 	control_served(piece->object.client, begun);
 }
 
 /* As leave_next(). */
-static bool populate_next(struct control *c)
+static bool populate_next(struct control *c, const struct long_work *w)
 {
-	struct piece *piece = TAILQ_FIRST(&c->populating);
+	struct piece *piece = TAILQ_FIRST(&w->populating);
 
-	if (!piece)
+	if (!piece || !control_may_bulk(c, piece->object.client->shares.user) ||
+	    !control_may_serve(piece->object.client))
 		return false;
-	if (control_may_bulk(c, piece->object.client->shares.user) &&
-	    control_may_serve(piece->object.client)) {
-		populate_some(c, piece);
-		return true;
-	}
-	TAILQ_REMOVE(&c->populating, piece, of_populating);
-	TAILQ_INSERT_TAIL(&c->populating, piece, of_populating);
-	return false;
+	populate_some(c, piece);
+	return true;
 }
 
 void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes, bool at_once)
 {
 	struct control *c = piece->object.client->control;
 	bool waits = piece->populate_from < piece->populate_to;
+	struct long_work *w;
 
 	if (!waits && at_once) {
 		memory_populate(&piece->mapping, offset, bytes);
@@ -237,7 +270,8 @@ void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes, bool a
 	if (!waits) {
 		piece->populate_from = offset;
 		piece->populate_to = offset + bytes;
-		TAILQ_INSERT_TAIL(&c->populating, piece, of_populating);
+		w = long_work_of(piece->object.client);
+		TAILQ_INSERT_TAIL(&w->populating, piece, of_populating);
 		c->pieces_changed = true;
 		return;
 	}
@@ -251,7 +285,7 @@ static void forget_populating(struct piece *piece)
 {
 	if (piece->populate_from == piece->populate_to)
 		return;
-	TAILQ_REMOVE(&piece->object.client->control->populating, piece, of_populating);
+	populated(piece);
 	piece->populate_from = piece->populate_to = 0;
 }
 
@@ -294,20 +328,33 @@ void piece_unmap(struct piece *piece)
 	}
 	/* It is not touched any more, and its addresses are not reused before it is unmapped. */
 	memory_unguard(piece->mapping.range);
-	*l = (struct leaving){.base = piece->mapping.base,
+	*l = (struct leaving){.of = long_work_of(client),
+			      .base = piece->mapping.base,
 			      .bytes = piece->mapping.bytes,
 			      .step = LEAVE_BYTES,
 			      .range = piece->mapping.range};
 	share_leave(&client->shares, SHARE_mapped_bytes, l->bytes);
 	l->user = share_leave(&client->shares, SHARE_mappings, 1);
-	TAILQ_INSERT_TAIL(&c->leaving, l, of_leaving);
+	TAILQ_INSERT_TAIL(&l->of->leaving, l, of_leaving);
 	c->pieces_changed = true;
 	piece->mapping = (struct mapping){0};
 }
 
 bool pieces_pending(const struct control *c)
 {
-	return !TAILQ_EMPTY(&c->leaving) || !TAILQ_EMPTY(&c->populating);
+	return !TAILQ_EMPTY(&c->long_turns);
+}
+
+/* For the first user; then it is the next one's turn. False: nothing was done. */
+static bool long_turn(struct control *c)
+{
+	struct long_work *w = TAILQ_FIRST(&c->long_turns);
+	bool done;
+
+	TAILQ_REMOVE(&c->long_turns, w, of_control);
+	TAILQ_INSERT_TAIL(&c->long_turns, w, of_control);
+	done = leave_next(c, w);
+	return populate_next(c, w) || done;
 }
 
 void pieces_turn(struct control *c)
@@ -320,8 +367,7 @@ void pieces_turn(struct control *c)
 		return;
 	begun = control_now_ns();
 	for (unsigned int n = 0; pieces_pending(c) && n < TURN_LOOKS && ns <= TURN_NS; n++) {
-		done |= leave_next(c);
-		done |= populate_next(c);
+		done |= long_turn(c);
 		ns = control_now_ns() - begun;
 	}
 	if (done)
@@ -330,6 +376,6 @@ void pieces_turn(struct control *c)
 
 void pieces_leave_all(struct control *c)
 {
-	while (!TAILQ_EMPTY(&c->leaving))
-		leave_some(c, TAILQ_FIRST(&c->leaving));
+	while (pieces_pending(c))
+		leave_some(c, TAILQ_FIRST(&TAILQ_FIRST(&c->long_turns)->leaving));
 }

@@ -663,61 +663,6 @@ TEST_STATE(limits__of_pieces, start, stop, few)
 	close(fd);
 }
 
-static uint64_t mapped_bytes(void)
-{
-	struct share_info info;
-
-	shares_info(f.shares, SHARE_mapped_bytes, 0, &info);
-	return info.used;
-}
-
-static uint64_t populated; /* bytes; atomic */
-
-int madvise(void *at, size_t bytes, int advice)
-{
-	if (advice == MADV_POPULATE_READ)
-		__atomic_fetch_add(&populated, bytes, __ATOMIC_RELAXED);
-	return (int)syscall(SYS_madvise, at, bytes, advice);
-}
-
-/* Bringing pages in and unmapping them takes its user's part of each turn, and leaves the rest of it to others: many turns. */
-TEST(time__of_large_memory_is_its_users)
-{
-	enum { RUNS = 15 };
-	const uint64_t run = 2 << 20, bytes = RUNS * run;
-	struct control_mr in = {.access = 1, .count = RUNS};
-	int fd = raw_memfd(bytes, 0);
-	uint8_t *all = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	uint64_t before, begun;
-	uint32_t piece, lkey;
-	struct raw r;
-
-	memset(all, 1, bytes);
-	munmap(all, bytes);
-	r = raw_client_as(f.path, 1000);
-	before = mapped_bytes();
-	assert_int_equal(add(&r, fd, 0, bytes, &piece), 0);
-	in.pd = r.pd;
-	for (uint32_t i = 0; i < RUNS; i++)
-		in.run[i] = (struct control_run){piece, 0, bytes - (i + 1) * run, run};
-	__atomic_store_n(&populated, 0, __ATOMIC_RELAXED);
-	begun = fixture_turns();
-	assert_int_equal(raw_reg_mr(r.fd, &in, &lkey), 0);
-	while (__atomic_load_n(&populated, __ATOMIC_RELAXED) < bytes)
-		usleep(100);
-	print_message("%u turns in, ", (unsigned int)(fixture_turns() - begun));
-	assert_true(fixture_turns() - begun > 8);
-	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, lkey), 0);
-	begun = fixture_turns();
-	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), 0);
-	while (mapped_bytes() > before)
-		usleep(100);
-	print_message("%u out\n", (unsigned int)(fixture_turns() - begun));
-	assert_true(fixture_turns() - begun > 8);
-	close(r.fd);
-	close(fd);
-}
-
 TEST_STATE(limits__of_runs, start, stop, few)
 {
 	struct control_runs more = {.count = 15};
