@@ -2,7 +2,8 @@
 /*
  * Frames into a whole HCA whose queue pairs are in all states.
  *
- * Input: frames, each behind its length (16 bits). frames_mutator.c keeps most of them well formed.
+ * Input: frames, each behind its length (16 bits), whose top bit says that it comes in one burst with the
+ * next. frames_mutator.c keeps most of them well formed.
  */
 #include "world.h"
 
@@ -14,13 +15,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	world_start();
 	for (unsigned int i = 0; b.left && i < INPUT_FRAMES; i++) {
-		size_t bytes = fuzz_u16(&b);
+		uint16_t length = fuzz_u16(&b);
+		size_t bytes = length & ~WORLD_BURST;
 		const uint8_t *frame = fuzz_take(&b, &bytes);
 
 		if (bytes < 14 || bytes > INPUT_FRAME_BYTES)
 			continue;
 		sim_wire_send(world, 1, frame, (unsigned int)bytes);
-		world_run(1);
+		if (!(length & WORLD_BURST))
+			world_run(1);
 	}
 	world_restore();
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Mutates lists of frames: takes one away, adds one that some queue pair may expect, names another
- * queue pair, PSN, key or address, or lets libFuzzer change the bytes; then corrects lengths,
- * checksum and ICRC of most, so that the code behind those checks is reached.
+ * Mutates lists of frames: takes one away, adds one that some queue pair may expect, or that follows the one
+ * before, names another queue pair, PSN, key or address, or lets libFuzzer change the bytes; then corrects
+ * lengths, checksum and ICRC of most, so that the code behind those checks is reached.
  */
 #include "wire/crc.h"
 #include "wire/encap.h"
@@ -15,6 +15,7 @@ struct list {
 	unsigned int count;
 	struct {
 		uint16_t bytes;
+		uint16_t burst; /* WORLD_BURST or 0 */
 		uint8_t frame[ROOM];
 	} at[LIST_MAX];
 };
@@ -34,13 +35,15 @@ static void read_list(struct list *l, const uint8_t *data, size_t size)
 	struct fuzz_bytes b = {data, size};
 
 	for (l->count = 0; b.left > 2 && l->count < LIST_MAX; l->count++) {
-		size_t n = fuzz_u16(&b);
+		uint16_t length = fuzz_u16(&b);
+		size_t n = length & ~WORLD_BURST;
 		const uint8_t *from = fuzz_take(&b, &n);
 
 		if (n > ROOM)
 			n = ROOM;
 		memcpy(l->at[l->count].frame, from, n);
 		l->at[l->count].bytes = (uint16_t)n;
+		l->at[l->count].burst = length & WORLD_BURST;
 	}
 }
 
@@ -49,11 +52,11 @@ static size_t write_list(const struct list *l, uint8_t *data, size_t max)
 	size_t at = 0;
 
 	for (unsigned int i = 0; i < l->count; i++) {
-		uint16_t n = l->at[i].bytes;
+		uint16_t n = l->at[i].bytes, length = n | l->at[i].burst;
 
 		if (at + 2 + n > max)
 			break;
-		memcpy(data + at, &n, 2);
+		memcpy(data + at, &length, 2);
 		memcpy(data + at + 2, l->at[i].frame, n);
 		at += 2 + (size_t)n;
 	}
@@ -152,6 +155,24 @@ static void mend(uint8_t *frame, uint16_t bytes)
 
 /* ---- mutations ---- */
 
+static uint8_t *bth_of(uint8_t *frame)
+{
+	return frame + (frame[12] == 0x86 ? 62 : 42);
+}
+
+/* The frame before again; or what follows it, in the same burst. */
+static void repeat(struct list *l, unsigned int i)
+{
+	uint8_t *frame = l->at[i].frame;
+
+	l->at[i] = l->at[i - 1];
+	if (below(2) || bth_of(frame) + WIRE_BTH_BYTES + WIRE_ICRC_BYTES > frame + l->at[i].bytes)
+		return;
+	l->at[i - 1].burst = WORLD_BURST;
+	bth_of(frame)[11]++;
+	mend(frame, l->at[i].bytes);
+}
+
 static void add(struct list *l)
 {
 	unsigned int i = below(l->count + 1);
@@ -159,10 +180,12 @@ static void add(struct list *l)
 	if (l->count == LIST_MAX)
 		return;
 	memmove(&l->at[i + 1], &l->at[i], (l->count++ - i) * sizeof(l->at[0]));
-	if (l->count > 1 && below(4) == 0)
-		l->at[i] = l->at[i ? i - 1 : 1]; /* the same again */
-	else
-		l->at[i].bytes = some_frame(l->at[i].frame);
+	if (i && below(4) == 0) {
+		repeat(l, i);
+		return;
+	}
+	l->at[i].bytes = some_frame(l->at[i].frame);
+	l->at[i].burst = 0;
 }
 
 static void take_away(struct list *l)
@@ -184,7 +207,7 @@ static void change_psn(uint8_t *bth)
 /* One field of the headers: frames without VLAN tag. */
 static void change_field(uint8_t *frame, uint16_t bytes)
 {
-	uint8_t *bth = frame + (frame[12] == 0x86 ? 62 : 42);
+	uint8_t *bth = bth_of(frame);
 
 	if (bth + 40 > frame + bytes)
 		return;
@@ -212,7 +235,9 @@ static void change(struct list *l)
 	unsigned int i = below(l->count);
 	uint8_t *frame = l->at[i].frame;
 
-	if (below(2) && l->at[i].bytes > 100)
+	if (below(8) == 0)
+		l->at[i].burst ^= WORLD_BURST;
+	else if (below(2) && l->at[i].bytes > 100)
 		change_field(frame, l->at[i].bytes);
 	else
 		l->at[i].bytes = (uint16_t)LLVMFuzzerMutate(frame, l->at[i].bytes, ROOM);

@@ -66,6 +66,6 @@ void world_rebuild(void);
 /* The peer's packet with these headers and that many bytes of payload, checksums and ICRC right.
  * Returns its length. `frame` has room for WORLD_FRAME_BYTES. */
 unsigned int world_frame(uint8_t *frame, struct wire_headers h, unsigned int bytes);
-enum { WORLD_FRAME_BYTES = 1200 };
+enum { WORLD_FRAME_BYTES = 1200, WORLD_BURST = 0x8000 };
 
 #endif
