@@ -119,6 +119,15 @@ static bool settle(unsigned int steps)
 
 /* ---- making and putting back ---- */
 
+/* A message that a reset ends keeps its descriptor. */
+static void fill_srq(void)
+{
+	const struct sim_node *n = &world->node[0];
+
+	while (srq_claimed(srq_find(&n->hca->srqs, n->srq.srqn)) < SIM_SRQ_ENTRIES / 2)
+		sim_post_srq_recv(world, 0, 0, WORLD_RECEIVE_BYTES);
+}
+
 static void ask(unsigned int qp)
 {
 	static const struct sim_wr requests[] = {
@@ -271,8 +280,7 @@ void world_start(void)
 	REQUIRE(vault);
 	guard(WORLD_KEY_READ_ONLY, sim_context(world, 0, 0)->pd, ACCESS_REMOTE_READ);
 	guard(WORLD_KEY_FOREIGN, 77, 0xf);
-	for (unsigned int i = 0; i < SIM_SRQ_ENTRIES / 2; i++)
-		sim_post_srq_recv(world, 0, 0, WORLD_RECEIVE_BYTES);
+	fill_srq();
 	for (unsigned int i = 0; i < WORLD_QPS; i++) {
 		world->params.service = plan[i].service;
 		world->params.srq = plan[i].srq;
@@ -330,6 +338,7 @@ void world_restore(void)
 		bring(qps);
 	}
 	putting_back = false;
+	fill_srq();
 	for (unsigned int i = 0; i < DRY_STEPS && packets_held() != packets_at_rest; i++)
 		world_run(1);
 	REQUIRE(packets_held() == packets_at_rest);
@@ -419,7 +428,6 @@ void world_rebuild(void)
 	execute(CEU_HW2SW_SRQ, srqn, NULL, 0);
 	while (sim_poll_event(world, 0, &e))
 		;
-	for (unsigned int i = 0; i < SIM_SRQ_ENTRIES / 2; i++)
-		sim_post_srq_recv(world, 0, 0, WORLD_RECEIVE_BYTES);
+	fill_srq();
 	bring(ALL);
 }
