@@ -6,6 +6,9 @@
  * may hold F, the QPs of a client together 2 F, those of a user 3 F. So one QP gets half of a pool
  * at most, one client two thirds, one user three quarters, and whoever comes later finds something.
  *
+ * If other users hold any, one who holds an eighth of the pool or more leaves its last quarter to
+ * them: for him and his clients F is without it. Else two could leave a sixteenth to all others.
+ *
  * What a silent peer holds comes back late or never, so QPs with a silent peer get less: one whose
  * peer has not answered yet, or not for a while, gets a few elements, and only its first from the
  * last quarter of the pool. Who holds next to nothing is served from a reserve even if its client or
@@ -70,13 +73,20 @@ static inline uint32_t share_of_qp(bool proven, const struct mq_free *f, uint32_
 	return held < few && left > f->size / 4 ? few - held : 0;
 }
 
+/* What a user who holds so many must leave to others. */
+static inline uint32_t reserve_of_others(const struct mq_free *f, uint32_t user)
+{
+	return user >= f->size / 8 && mq_held(f, HOLDER_ALL) > user ? f->size / 4 : 0;
+}
+
 /* What the QP's client and user leave to it, which holds `held`; the reserves last. */
 static inline uint32_t share_of_owner(const struct mq_free *f, uint32_t left, const struct qp *q,
 				      uint32_t held)
 {
 	uint32_t client = mq_held(f, HOLDER_CLIENT + q->client);
 	uint32_t user = mq_held(f, HOLDER_USER + q->user);
-	uint32_t client_more = share_of(2, left, client), user_more = share_of(3, left, user);
+	uint32_t rest = left - RTE_MIN(left, reserve_of_others(f, user));
+	uint32_t client_more = share_of(2, rest, client), user_more = share_of(3, rest, user);
 
 	if (unlikely(!client_more))
 		client_more = held == 0 && left >= f->size / 4;

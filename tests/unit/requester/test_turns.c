@@ -417,17 +417,26 @@ TEST(share__of_a_pool)
 TEST(share__of_owners)
 {
 	static const struct {
-		uint32_t left, qp, client, user, share;
+		uint32_t left, qp, client, user, others, share;
 	} rows[] = {
-		{160, 0, 0, 0, 107}, /* then the client holds twice what is left */
-		{80, 0, 80, 80, 27},  {53, 0, 106, 106, 1}, /* held twice what is left: one more */
-		{53, 1, 107, 107, 0},			    /* and no more */
-		{53, 0, 107, 107, 1},			    /* but the first of a QP, */
-		{40, 0, 110, 120, 1}, {39, 0, 110, 110, 0}, /* not out of the last quarter */
-		{30, 1, 3, 130, 0},			    /* the user has its share: */
-		{30, 1, 3, 90, 1},			    /* a client of his that holds little */
-		{11, 1, 3, 15, 5},    {4, 1, 3, 15, 1},	    /* out of what is kept for users */
-		{1, 0, 0, 15, 1},     {1, 0, 0, 16, 0},	    {0, 0, 0, 0, 0},
+		{160, 0, 0, 0, 0, 107},	 /* the client may hold twice what is left */
+		{80, 0, 80, 80, 0, 27},	 /* and has half of that */
+		{53, 0, 106, 106, 0, 1}, /* held twice what is left: one more */
+		{53, 1, 107, 107, 0, 0}, /* and no more */
+		{53, 0, 107, 107, 0, 1}, /* but the first of a QP, */
+		{40, 0, 110, 120, 0, 1}, /* down to a quarter */
+		{39, 0, 110, 110, 0, 0}, /* of the pool */
+		{30, 1, 3, 130, 0, 0},	 /* the user has its share: */
+		{30, 1, 3, 90, 0, 1},	 /* a client of his that holds little */
+		{11, 1, 3, 15, 0, 5},	 /* out of what is kept for users */
+		{4, 1, 3, 15, 0, 1},	 /* who hold */
+		{1, 0, 0, 15, 0, 1},	 /* fewer than 16 */
+		{1, 0, 0, 16, 0, 0},	 /* and not for this one */
+		{0, 0, 0, 0, 0, 0},	 /* nor if there is none */
+		{70, 1, 3, 89, 1, 1},	 /* beside others, without the last quarter: */
+		{70, 1, 3, 91, 1, 0},	 /* three times the rest is less */
+		{40, 1, 3, 20, 1, 0},	 /* that quarter is for those */
+		{40, 1, 3, 19, 1, 26},	 /* who hold less than an eighth */
 	};
 	struct mq_free *f = &fx->e->mq->sw_free;
 	const struct qp *q = fx->qp[0];
@@ -438,11 +447,13 @@ TEST(share__of_owners)
 
 		f->put[HOLDER_CLIENT + q->client] = rows[i].client;
 		f->put[HOLDER_USER + q->user] = rows[i].user;
+		f->put[HOLDER_ALL] = rows[i].user + rows[i].others;
 		share = share_of_owner(f, rows[i].left, q, rows[i].qp);
 		if (share != rows[i].share)
 			fail_msg("row %u: %u", i, share);
 	}
 	f->put[HOLDER_CLIENT + q->client] = f->put[HOLDER_USER + q->user] = 0;
+	f->put[HOLDER_ALL] = 0;
 	/* what is taken may be counted before it is counted as put */
 	f->got[HOLDER_CLIENT + q->client] = 1;
 	assert_int_equal(mq_held(f, HOLDER_CLIENT + q->client), 0);
