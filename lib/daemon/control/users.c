@@ -7,7 +7,7 @@
  * So whatever is done in bulk comes second: populating, unmapping, and the requests of a user who has more of them
  * waiting than his part of a turn, or is refused again and again. All of it together
  *
- *     - takes a third of the thread's time, in small pieces: the CPU is the programs' in between, and
+ *     - takes a sixth of the thread's time, in small pieces: the CPU is the programs' in between, and
  *     - stands while the thread is likely to get the next request of another user, who has just been answered; but
  *       not for longer than BULK_DUE_NS at a time.
  *
@@ -24,7 +24,7 @@ enum {
 	CROWDED_TURNS = 4,
 	BULK_NS = 10000000,	    /* so long a user's requests are done in bulk once they crowd */
 	BULK_TURN_NS = 50000,	    /* most of a turn that these take */
-	BULK_RESTS = 2,		    /* times as long as it took */
+	BULK_RESTS = 5,		    /* times as long as it took */
 	BULK_REST_NS_MAX = 2000000, /* even if one request took long */
 	BULK_DUE_NS = 2000000,	    /* it stands no longer at a time */
 	AWAITED_NS = 200000,	    /* who asks again asks by then */
