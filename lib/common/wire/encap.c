@@ -313,7 +313,7 @@ static inline uint64_t differ64(const uint8_t *a, const uint8_t *b)
 	return x ^ y;
 }
 
-/* Not 0: the addresses, types and VLAN tags are not the same. */
+/* Not 0: addresses, types or VLAN tags differ. */
 static inline uint64_t l2_differs(const uint8_t *a, const uint8_t *b, const struct wire_frame *f)
 {
 	uint64_t d =
@@ -322,7 +322,7 @@ static inline uint64_t l2_differs(const uint8_t *a, const uint8_t *b, const stru
 	return f->has_vlan ? d | differ32(a + WIRE_ETHERNET_BYTES, b + WIRE_ETHERNET_BYTES) : d;
 }
 
-/* All but the identification and the checksum, of which one must make up for the other. */
+/* Ignores identification and checksum, except that the change of one must balance that of the other. */
 static inline uint64_t ipv4_differs(const uint8_t *a, const uint8_t *b)
 {
 	int32_t moved = get_be16(a + 4) + get_be16(a + 10) - get_be16(b + 4) - get_be16(b + 10);
@@ -340,7 +340,7 @@ static inline uint64_t ipv6_differs(const uint8_t *a, const uint8_t *b)
 	return d;
 }
 
-/* A UDP checksum, if there is one, covers what the two do not have in common. */
+/* Refuses frames with a UDP checksum, which covers the parts that may differ. */
 bool wire_parse_next(const uint8_t *frame, const uint8_t *before, struct wire_frame *f)
 {
 	unsigned int l3 = f->l3_offset, bth = f->transport_offset, udp = bth - WIRE_UDP_BYTES;

@@ -80,7 +80,7 @@ static uint64_t cut(const struct delay_params *p, uint64_t rate, uint64_t queue_
 	return share - (share * min64(part, DELAY_CUT_MOST * 1024 / 100) >> 10);
 }
 
-/* In proportion to the time, and ever faster as long as there is next to no queue. */
+/* In proportion to the time, and ever faster as long as there is almost no queue. */
 static uint64_t grow(const struct delay_params *p, const struct delay_control *c, uint64_t rate,
 		     uint32_t us)
 {
@@ -90,8 +90,8 @@ static uint64_t grow(const struct delay_params *p, const struct delay_control *c
 	return rate + steps * SETTING(p, delay_ai_rate) * KBIT * parts / DELAY_STEP_US;
 }
 
-/* Counts a sample. Is it one of those for which the flow drains? */
-static bool drains(struct delay_control *c)
+/* Counts a sample. Does the flow drain during it? */
+static bool is_draining(struct delay_control *c)
 {
 	if (c->drains) {
 		c->drains--;
@@ -117,7 +117,7 @@ void delay_react(struct dcqcn *f, struct delay_control *c, const struct delay_pa
 	rate = f->rate ? f->rate : rate_of_line(limits);
 	target_ns = delay_target_ns(p, limits, f->rate);
 	c->last_us = now_us;
-	if (f->lent && queue_ns != UINT32_MAX && drains(c))
+	if (f->lent && queue_ns != UINT32_MAX && is_draining(c))
 		return;
 	if (queue_ns > target_ns) {
 		c->calm = 0;

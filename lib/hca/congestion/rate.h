@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CONGESTION_RATE_H
 #define CONGESTION_RATE_H
-/* What both controls compute with: 64-bit integers, rates in kbit/s. No state. */
+/* Arithmetic of both congestion controls: 64-bit integers, rates in kbit/s. No state. */
 #include "congestion/dcqcn.h"
 
-/* A parameter; the control thread may be changing it. */
+/* A parameter, which the control thread may change at any time. */
 #define SETTING(p, name) __atomic_load_n(&(p)->name, __ATOMIC_RELAXED)
 
 enum {
 	KBIT = 1000, /* in a Mbit */
-	NEAR = 128,  /* within 1/128 of the line's rate a flow is as fast as the line */
+	NEAR = 128,  /* a flow within 1/128 of the line rate is as fast as the line */
 };
 
 static inline uint64_t min64(uint64_t a, uint64_t b)
@@ -22,7 +22,7 @@ static inline uint64_t max64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* The rate of the line. */
+/* The line rate. */
 static inline uint64_t rate_of_line(const struct dcqcn_params *p)
 {
 	return (uint64_t)SETTING(p, rpg_max_rate) * KBIT;

@@ -57,8 +57,8 @@ uint32_t icm_entry_first(const struct icm *m, uint32_t chunk);
 uint32_t icm_entry_end(const struct icm *m, uint32_t chunk);
 
 /*
- * Where a walk over the entries goes on that has come to `index` < entries: there, or, if no entry there is
- * used, behind those of the same chunk. Any thread; of a chunk that is being mapped it may say either.
+ * For walks over the table: `index` (< entries), or, if its chunk has no memory and so no used entry,
+ * the first index behind that chunk. Any thread; while a chunk is being mapped, either.
  */
 static inline uint32_t icm_skip(const struct icm *m, uint32_t index)
 {

@@ -41,13 +41,13 @@ struct wire_path {
 	uint8_t src_mac[6];
 	bool has_vlan;
 	bool is_ipv6;
-	uint16_t
-		vlan_tci; /* priority (above WIRE_PCP_SHIFT), DEI and VLAN id; used when has_vlan */
-	uint16_t sport;	  /* UDP source port, see wire_udp_source_port() */
-	uint8_t tos;	  /* traffic class of the address handle */
-	uint8_t ttl;	  /* hop limit */
+	uint16_t vlan_tci;   /* PCP (from WIRE_PCP_SHIFT on), DEI, VLAN ID; used with has_vlan */
+	uint16_t sport;	     /* UDP source port, see wire_udp_source_port() */
+	uint8_t tos;	     /* traffic class of the address handle */
+	uint8_t ttl;	     /* hop limit */
 	uint32_t flow_label; /* 20 bits, IPv6 only; Linux peers send 0 */
-	uint8_t src_ip[16];  /* an IPv4 address is ::ffff:a.b.c.d */
+	/* An IPv4 address is ::ffff:a.b.c.d. */
+	uint8_t src_ip[16];
 	uint8_t dst_ip[16];
 };
 
@@ -69,7 +69,7 @@ void wire_template_build(struct wire_template *t, const struct wire_path *path);
 
 /* Gives a template another traffic class. Any stage. */
 void wire_template_set_tos(struct wire_template *t, uint8_t tos);
-/* Another 802.1p priority, 0..7, if it has a VLAN tag. Any stage. */
+/* Gives a template another 802.1p priority, 0..7, if it has a VLAN tag. Any stage. */
 void wire_template_set_priority(struct wire_template *t, uint8_t priority);
 
 /* Stores a 16-bit number big-endian at p, of any alignment. */
@@ -111,7 +111,7 @@ static inline void wire_stamp(uint8_t *l2_start, const struct wire_template *t,
 	wire_put_be16(l3 + 10, ~sum);
 }
 
-/* Gives a frame that wire_stamp() has made the n-th UDP source port after its template's; 0xc000..0xffff. */
+/* Gives a frame made by wire_stamp() the n-th UDP source port after its template's; 0xc000..0xffff. */
 static inline void wire_stamp_port(uint8_t *l2_start, const struct wire_template *t, unsigned n)
 {
 	unsigned at = t->encap_bytes - WIRE_UDP_BYTES;

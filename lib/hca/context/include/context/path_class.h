@@ -2,15 +2,15 @@
 #ifndef CONTEXT_PATH_CLASS_H
 #define CONTEXT_PATH_CLASS_H
 /*
- * How a packet looks to the network beside its addresses: traffic class, 802.1p priority, UDP source
- * port. No state.
+ * What the network sees of a packet besides its addresses: traffic class, 802.1p priority, UDP
+ * source port. No state.
  */
 #include "context/qp_context.h"
 #include "pipeline/message.h"
 
 /*
- * The traffic class and priority of packets whose program asked for that class and service level: 0 is
- * the HCA's default. The path has its VLAN, if any. The CEU; ReqPktGen.
+ * Sets the traffic class and priority of a path, from the class and service level that its program
+ * asked for; 0 is the HCA's default. path->vlan_tci has the VLAN ID, if any. The CEU; ReqPktGen.
  */
 static inline void path_set_class(const struct engine *e, struct wire_path *path,
 				  uint8_t traffic_class, uint8_t sl)
@@ -26,12 +26,12 @@ static inline void path_set_class(const struct engine *e, struct wire_path *path
 
 enum {
 	SPREAD_MAX = 8, /* UDP source ports of a connection */
-	SPREAD_BURST =
-		4, /* packets in a row along one of them; all ports have a turn in 32, within a map */
+	/* Consecutive packets on one of them: all ports have a turn within 32 packets, less than a map. */
+	SPREAD_BURST = 4,
 };
 
-/* How many UDP source ports the requests of a QP take: more than one only if its peer keeps what
- * comes early and says so. */
+/* How many UDP source ports the requests of a QP use: more than one only if its peer keeps early
+ * packets and reports them. */
 static inline unsigned qp_spread(const struct engine *e, const struct qp *q)
 {
 	unsigned n = engine_setting(e, path_spread);
@@ -39,13 +39,13 @@ static inline unsigned qp_spread(const struct engine *e, const struct qp *q)
 	return unlikely(n > 1) && q->agreed & AGREED_REPEAT ? n : 1;
 }
 
-/* Which of n ports a packet of that PSN takes at first. */
+/* Which of n ports a packet with that PSN uses first. */
 static inline unsigned spread_port(uint32_t psn, unsigned n)
 {
 	return psn / SPREAD_BURST % n;
 }
 
-/* Which one it takes now: another one each time. */
+/* Which one it uses now: another one each time that it is sent. */
 static inline unsigned packet_port(const struct packet *p, unsigned n)
 {
 	return (spread_port(p->headers.psn, n) + p->flags / PACKET_AGAIN) % n;

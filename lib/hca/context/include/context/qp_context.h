@@ -224,7 +224,7 @@ struct qp {
 		uint64_t ns;
 		uint32_t psn;
 	} left;
-	/* HeaderParser, there, too: requests and responses with a PSN before these may have been sent before the
+	/* HeaderParser, also there: requests and responses with an earlier PSN may be from before the
 	 * peer was ready to migrate; both atomic. */
 	struct {
 		uint32_t request, response;

@@ -73,9 +73,9 @@ struct engine_settings {
 	struct delay_params delay;
 	uint32_t min_time_between_cnps; /* to the same peer's QP, µs */
 	uint32_t cnp_dscp, cnp_802p_prio;
-	uint32_t traffic_class, priority; /* of those whose program asks for none */
+	uint32_t traffic_class, priority; /* for programs that ask for none */
 	uint32_t path_spread;		  /* UDP source ports (context/path_class.h) */
-	bool priority_tag;		  /* a tag of VLAN 0 where there is no VLAN */
+	bool priority_tag;		  /* tag packets with VLAN 0 if there is no VLAN */
 	bool e2e_credits;		  /* generate end-to-end credits; false: 11111b */
 	enum icrc_mode icrc;
 	bool payload_refs; /* with ICRC_NEVER: packets may refer to their payload */
@@ -112,7 +112,7 @@ struct engine {
 	uint64_t heard_ns;  /* HeaderParser: it has handed on all that had arrived by then; atomic.
 			       UINT64_MAX until it looks for the first time */
 	uint64_t missed_ns; /* TimerControl: total time without a poll for arrivals; atomic */
-	uint32_t relinked;  /* the port's (link_port.h), as header_parse has seen it; atomic */
+	uint32_t relinked;  /* copy of the port's (link_port.h); header_parse; atomic */
 	uint64_t stood_ns;  /* total time for which it stood (stepping.h); atomic; the lcore loop */
 	struct engine
 		*peers; /* all engines of the HCA, `count` of them (HeaderParser hands over) */
