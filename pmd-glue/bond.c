@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which of a port's two devices carry what it sends: see bond.h. */
+/* Which of a port's two devices carry its traffic: see bond.h. */
 #include "bond.h"
 
-/* Of the links that are up, those that may carry traffic. */
-static unsigned settled(struct bond *b, const struct port_config *c, unsigned up, uint64_t now_ms)
+/* Those of the links in `up` that may carry traffic: settled ones, or all if none is. */
+static unsigned settled_links(struct bond *b, const struct port_config *c, unsigned up,
+			      uint64_t now_ms)
 {
 	unsigned mask = up & b->used;
 
@@ -17,9 +18,9 @@ static unsigned settled(struct bond *b, const struct port_config *c, unsigned up
 	return mask ? mask : up;
 }
 
-unsigned bond_look(struct bond *b, const struct port_config *c, unsigned up, uint64_t now_ms)
+unsigned bond_update(struct bond *b, const struct port_config *c, unsigned up, uint64_t now_ms)
 {
-	unsigned before = b->used, now = settled(b, c, up, now_ms);
+	unsigned before = b->used, now = settled_links(b, c, up, now_ms);
 
 	if (c->bond_mode == BOND_ACTIVE_BACKUP)
 		now = now & before ? before : now & -now;

@@ -35,16 +35,17 @@ static inline uint16_t device_of(const struct port_queue *q, unsigned which)
 	return __atomic_load_n(&q->eth_id[which], __ATOMIC_RELAXED);
 }
 
-/* To a group, and UDP: nobody wants it twice. */
+/* Multicast over UDP, of which the HCA must get only one copy. */
 static bool is_group_datagram(const struct rte_mbuf *m)
 {
 	return *rte_pktmbuf_mtod(m, const uint8_t *) & 1 && udp_offset(m);
 }
 
 /*
- * The device that is not in use is listened to as well: where two cables join two hosts, the other one may
- * have gone over alone, and sends there. In one network both devices get what goes to a group: it
- * counts once, unless both are in use: then what sends there has one link for it.
+ * Receives from the other device, too: if two cables connect two hosts, the other host may have
+ * failed over alone, and sends there. In one network both devices receive what is sent to a group;
+ * with active-backup the copy is dropped. With balance-xor the switch or the peer sends it over one
+ * of the two.
  */
 static __rte_noinline uint16_t spare_rx(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 {
@@ -62,7 +63,7 @@ static __rte_noinline uint16_t spare_rx(struct port_queue *q, struct rte_mbuf **
 	return kept;
 }
 
-/* Whatever bits a driver leaves in a buffer: its ICRC has to be checked. */
+/* Clears the marks that a driver may leave in a buffer: the ICRC has to be checked. */
 static uint16_t eth_raw_rx(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 {
 	uint16_t first = unlikely(q->has_spare) ? spare_rx(q, frames, n / 2) : 0;
@@ -83,14 +84,14 @@ static uint16_t memif_raw_rx(struct port_queue *q, struct rte_mbuf **frames, uin
 	return n;
 }
 
-/* Whatever is not UDP takes the first device. */
-static unsigned way_of(const struct rte_mbuf *m)
+/* Which of two devices sends the frame: the first if it is not UDP. */
+static unsigned tx_device(const struct rte_mbuf *m)
 {
 	unsigned udp = udp_offset(m);
 
 	if (!udp || m->data_len < udp + sizeof(uint16_t))
 		return 0;
-	return bond_way(rte_be_to_cpu_16(load16(rte_pktmbuf_mtod(m, const uint8_t *) + udp)));
+	return bond_device(rte_be_to_cpu_16(load16(rte_pktmbuf_mtod(m, const uint8_t *) + udp)));
 }
 
 static __rte_noinline uint16_t balanced_tx(struct port_queue *q, struct rte_mbuf **frames,
@@ -99,11 +100,11 @@ static __rte_noinline uint16_t balanced_tx(struct port_queue *q, struct rte_mbuf
 	uint16_t done = 0, run, sent;
 
 	do {
-		unsigned way = way_of(frames[done]);
+		unsigned which = tx_device(frames[done]);
 
-		for (run = 1; done + run < n && way_of(frames[done + run]) == way; run++)
+		for (run = 1; done + run < n && tx_device(frames[done + run]) == which; run++)
 			;
-		sent = rte_eth_tx_burst(device_of(q, way), q->id, frames + done, run);
+		sent = rte_eth_tx_burst(device_of(q, which), q->id, frames + done, run);
 		done += sent;
 	} while (sent == run && done < n);
 	return done;
@@ -403,7 +404,7 @@ static int bring_up(struct port *port, struct eth_device *d)
 	return error ? error : set_mac(port, d);
 }
 
-/* Its queues use these devices from now on. The lcores may be polling. */
+/* Makes the queues use these devices. The lcores may be polling. */
 static void use_devices(struct port *port, unsigned int used)
 {
 	unsigned int first = used & 1 ? 0 : 1, second = used == 3 ? 1 : first;
@@ -465,17 +466,17 @@ static bool device_is_up(const struct port *port, const struct eth_device *d)
 	return rte_eth_link_get_nowait(d->id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }
 
-/* Names of the devices that carry what is sent. */
+/* The devices that carry traffic, by name. */
 static const char *carriers(const struct port *port)
 {
 	return port->bond.used == 3 ? "both devices" : port->eth[port->eth_now].device;
 }
 
 /*
- * MAC address, GIDs and neighbours stay as they are when traffic leaves a device, so that connections notice
- * nothing; what we send tells switches where that MAC address is now.
+ * MAC address, GIDs and neighbours stay the same when traffic moves to the other device, so that
+ * connections go on; what we send teaches switches where the MAC address is now.
  */
-static void tell_neighbours(struct port *port)
+static void announce_move(struct port *port)
 {
 	kernel_refresh(port);
 	for (unsigned int i = 0; i < port->n_own; i++)
@@ -484,9 +485,9 @@ static void tell_neighbours(struct port *port)
 	membership_announce(&port->groups, port_now_ms());
 }
 
-static void look_at_bond(struct port *port, unsigned int up)
+static void check_bond(struct port *port, unsigned int up)
 {
-	unsigned int changes = bond_look(&port->bond, &port->config, up, port_now_ms());
+	unsigned int changes = bond_update(&port->bond, &port->config, up, port_now_ms());
 
 	if (!changes)
 		return;
@@ -498,17 +499,17 @@ static void look_at_bond(struct port *port, unsigned int up)
 	}
 	control_count(port, PORT_COUNTER_failovers);
 	port_relinked(port);
-	tell_neighbours(port);
+	announce_move(port);
 }
 
-static void look_at_links(struct port *port)
+static void check_links(struct port *port)
 {
 	unsigned int up = 0;
 
 	for (unsigned int i = 0; i < port->eths; i++)
 		up |= (unsigned int)device_is_up(port, &port->eth[i]) << i;
 	if (port->eths > 1)
-		look_at_bond(port, up);
+		check_bond(port, up);
 	port_set_link(port, up != 0);
 }
 
@@ -549,7 +550,7 @@ static int eth_start(struct port *port)
 			return error;
 	}
 	receive_groups(port);
-	look_at_links(port);
+	check_links(port);
 	if (!port_link_is_up(port) && kernel_shares(port->config.type))
 		LOG(WARNING, "port %s: interface %s is down or has no carrier", port->config.name,
 		    port->config.device);
@@ -588,7 +589,7 @@ static void eth_poll(struct port *port, uint64_t now_ms)
 	if (now_ms >= port->next_link_ms) {
 		port->next_link_ms =
 			now_ms + (port->eths > 1 ? port->config.failover_ms : LINK_POLL_MS);
-		look_at_links(port);
+		check_links(port);
 	}
 	if (now_ms >= port->next_stats_ms) {
 		port->next_stats_ms = now_ms + STATS_POLL_MS;

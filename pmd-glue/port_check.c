@@ -78,8 +78,8 @@ static const char *find_fault(const struct port_config *c)
 		return c->type == PORT_RING ? "a ring port needs a peer"
 					    : "device name missing or bad";
 	if (!backup_is_good(c))
-		return "the backup is no other interface, or the port not of type af_packet, or it "
-		       "is balanced without one";
+		return "the backup is the device itself, the port is not of type af_packet, or "
+		       "bond_mode needs a backup";
 	if (c->icrc_omitted && c->type != PORT_MEMIF)
 		return "only memif can do without ICRC";
 	if (c->mac[0] & 1)

@@ -49,12 +49,11 @@ struct port_filter {
 struct port_queue {
 	struct port *port;	       /* create */
 	uint16_t id;		       /* create */
-	uint16_t eth_id[BOND_DEVICES]; /* control, atomic; real drivers only: of the device that
-					       carries frames, and of the one that shares them; the same if
-					       only one does */
-	uint16_t spare_id;	       /* the same: of the other one than eth_id[0] */
+	uint16_t eth_id[BOND_DEVICES]; /* control, atomic; real drivers only: the devices that carry
+					  traffic, equal if only one does */
+	uint16_t spare_id;	       /* the same: the other device than eth_id[0] */
 	bool has_spare;		       /* create */
-	bool spare_copies;	       /* create: what comes to a group is expected on eth_id[0] */
+	bool spare_copies;	       /* create: group datagrams on spare_id are duplicates */
 	bool icrc_omitted;	       /* create: the peer may omit the ICRC; memif only */
 	bool captured;		       /* control, atomic: some capture wants its frames */
 	struct rte_ring *rx_ring;      /* create; ring ports only */
@@ -128,7 +127,7 @@ struct port {
 	unsigned int wire_side;
 	/* real drivers */
 	struct eth_device eth[BOND_DEVICES];
-	unsigned int eths, eth_now; /* how many there are; which is in use, of two the first */
+	unsigned int eths, eth_now; /* how many there are; the (first) one that carries traffic */
 	struct bond bond;
 	bool eth_waiting;	     /* memif client: started, server not there yet */
 	struct rte_mempool *rx_pool; /* packet_pool, or one of our own (af_xdp) */
@@ -159,7 +158,8 @@ static inline bool port_link_is_up(const struct port *port)
 
 /* Sets the link state and logs and counts a change. Control thread. */
 void port_set_link(struct port *port, bool up);
-/* What was on its way is lost, and what is sent now is not: tells the HCA. Control thread. */
+/* Tells the HCA that packets in flight are lost, and that retransmission can help now. Control
+ * thread. */
 void port_relinked(struct port *port);
 
 /* The port in slot i of the daemon's table, or NULL; i < PORTS_MAX. Control thread. */

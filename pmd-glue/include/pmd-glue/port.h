@@ -43,10 +43,10 @@ enum port_type {
 	PORT_TYPE_COUNT
 };
 
-/* Which of two interfaces carry what a port sends, in the words of Linux's bonding. */
+/* Which of two interfaces carry the traffic of a port, in the words of Linux's bonding. */
 enum port_bond_mode {
-	BOND_ACTIVE_BACKUP, /* one, the other when its link is lost */
-	BOND_BALANCE_XOR,   /* both, each queue pair one of them */
+	BOND_ACTIVE_BACKUP, /* one, and the other when its link fails */
+	BOND_BALANCE_XOR,   /* both; each queue pair uses one */
 };
 
 /* An IP address of the port. IPv4 is stored as ::ffff:a.b.c.d, its GID. */
@@ -94,11 +94,11 @@ struct port_config {
 	 * socket's path. PCI: the address, 0000:03:00.0. ring: unused.
 	 */
 	char device[PORT_DEVICE_BYTES];
-	/* af_packet: the interface that takes its place while its link is down, if its own is up, or shares its
-	 * work. Frames keep their source, and neighbours are told where it is now. Empty: none. */
+	/* af_packet: the interface that takes over while the device's link is down, or shares its
+	 * traffic. Frames keep their source address; neighbours learn where it is now. Empty: none. */
 	char backup[PORT_DEVICE_BYTES];
-	uint16_t failover_ms; /* with a backup: how often links are looked at; at least 1 */
-	uint16_t updelay; /* with a backup: how long a link that returns must have been up, ms */
+	uint16_t failover_ms; /* with a backup: interval between checks of the links; at least 1 */
+	uint16_t updelay; /* with a backup: how long a link that came back must have been up, ms */
 	enum port_bond_mode bond_mode; /* what the backup is for */
 	char peer[PORT_NAME_BYTES];    /* ring: name of the port at the other end; may be its own */
 	bool memif_server;
@@ -123,8 +123,8 @@ struct port_config {
 struct port_info {
 	uint8_t mac[6];
 	bool link_up;
-	uint8_t carriers; /* bit 0: the device carries what is sent; bit 1: the backup does */
-	uint32_t link_speed_mbps; /* of all that carry; 0: unknown */
+	uint8_t carriers;	  /* bit 0: the device carries traffic; bit 1: the backup does */
+	uint32_t link_speed_mbps; /* sum of the carriers; 0: unknown */
 	uint16_t mtu_bytes;	  /* interface MTU */
 	uint16_t path_mtu_bytes;  /* largest RoCE path MTU that fits: 256 .. 4096; 0: none fits */
 	uint16_t vlan;

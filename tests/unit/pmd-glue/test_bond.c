@@ -34,7 +34,7 @@ TEST(bond__follows_the_links)
 		c.bond_mode = rows[i].mode;
 		if (rows[i].at_ms == 0)
 			bond_begin(&b, &c);
-		changes = bond_look(&b, &c, rows[i].up, rows[i].at_ms);
+		changes = bond_update(&b, &c, rows[i].up, rows[i].at_ms);
 		if (changes != rows[i].changes || b.used != rows[i].used)
 			fail_msg("row %u: changes %u, used %u", i, changes, b.used);
 	}
@@ -43,5 +43,5 @@ TEST(bond__follows_the_links)
 TEST(ways__neighbours_alternate)
 {
 	for (unsigned port = 0xc000; port < 0xffff; port++)
-		assert_int_equal(bond_way(port) + bond_way(port + 1), 1);
+		assert_int_equal(bond_device(port) + bond_device(port + 1), 1);
 }
