@@ -79,8 +79,7 @@ static int check_port(struct config *c, const struct hca_section *h, struct reas
 	if (p->backup[0] && strcmp(p->backup, p->device) == 0)
 		return refuse_hca(why, h, "backup", "its backup is its device");
 	if (!p->backup[0] && p->bond_mode != BOND_ACTIVE_BACKUP)
-		return refuse_hca(why, h, "bond_mode",
-				  "without a backup there is no other bond_mode");
+		return refuse_hca(why, h, "bond_mode", "bond_mode needs a backup");
 	if (p->addresses.count == 0)
 		return refuse_hca(why, h, "address", "has no address, nor has its interface one");
 	if (p->mtu_bytes && p->mtu_bytes < MTU_BYTES_LEAST)

@@ -97,7 +97,7 @@ int parse_stages(const char *value, int16_t *cpu, struct reason *why);
 int parse_placement(const char *key, const char *value, struct hca_section *hca,
 		    struct reason *why);
 
-/* Parses the place of a word in a list like none|dcqcn. 0; -EINVAL with *why. */
+/* Finds a word in a list like none|dcqcn: *number is its position. 0; -EINVAL with *why. */
 int parse_choice(const char *value, const char *words, uint32_t *number, struct reason *why);
 
 /* Parses a decimal number. 0; -EINVAL with *why. */

@@ -152,7 +152,7 @@ static inline enum port_counter_id classify(const struct port_filter *f, const s
 							    : PORT_COUNTER_drop_rx_other;
 }
 
-/* Where the UDP header of a frame begins, if its IP header is of the usual length; 0: it has none. */
+/* Offset of the UDP header of a frame whose IP header has the usual length; 0: not UDP. */
 static inline unsigned udp_offset(const struct rte_mbuf *m)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);

@@ -65,8 +65,8 @@ void print_rest(const json_t *listed, unsigned long long count);
  * none. */
 void keep_hca(json_t *objects, const char *key, const char *hca);
 
-/* If asked for JSON: prints the answer to "/softhca/NAME" in the form in which it came, or what was kept of it for
- * --hca. False: was not. */
+/* With --json: prints the answer to "/softhca/NAME", as it came, or with --hca what keep_hca() left
+ * of it. False: no --json. */
 bool print_json_answer(const struct connection *c, const struct request *r, const char *view,
 		       json_t *answer);
 

@@ -38,7 +38,7 @@ static inline bool hca_has_gone(const struct connection *c)
 json_t *connection_ask_pages(struct connection *c, const char *command, const char *before,
 			     const char *list);
 
-/* Prints that there is no HCA of that name. bytes: of the name; < 0: up to its end. */
+/* Prints that no HCA has this name. bytes: length of the name; < 0: up to its end. */
 void print_no_hca(const char *hca, int bytes);
 
 /* The engines of an HCA, one after the other. */

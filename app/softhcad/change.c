@@ -189,7 +189,7 @@ static struct report report_to(const struct control_changer *who, const char *wh
 	return r;
 }
 
-/* As change(). The text, which is logged, too: what has become of it, for whoever asked. */
+/* As change(). text: the outcome, for the caller; it is logged, too. */
 static int reload(struct daemon *d, struct report *r, char *text, unsigned bytes)
 {
 	static struct config asked;

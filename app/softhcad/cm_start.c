@@ -48,8 +48,8 @@ static int connect_to_self(void *ctx)
 	return rc;
 }
 
-/* The thread requests its QPs over the control socket, which we serve. It waits for us and for lcores
- * alone, so it succeeds or fails, however slow the machine is. */
+/* The thread requests its QPs over the control socket, which we serve. It waits only for us and for
+ * lcores, so it succeeds or fails however slow the machine is. */
 static void serve_while_it_starts(struct daemon *d)
 {
 	while (cm_thread_state(d->cm) == CM_THREAD_STARTING) {

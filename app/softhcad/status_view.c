@@ -51,7 +51,7 @@ static const char *mac_text(char text[18], const uint8_t mac[6])
 	return text;
 }
 
-/* Those of two interfaces that carry what the port sends. */
+/* Which of two interfaces carry the traffic of the port. */
 static const char *active_text(char text[ACTIVE_BYTES], const struct device *it,
 			       const struct port_info *info)
 {

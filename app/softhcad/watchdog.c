@@ -107,9 +107,9 @@ bool watched_look(struct watched *w)
 	return w->looks > WATCHDOG_LOOKS;
 }
 
-/* ---- who is held up ---- */
+/* ---- threads that a client holds up ---- */
 
-/* For a hole in a file in memory: shmem_fault() waits itself, or in shmem_falloc_wait(), only for that. */
+/* For a hole in a memory file: the only thing that shmem_fault() and shmem_falloc_wait() wait for. */
 static bool waits_for_hole(const struct watched *w)
 {
 	static const char place[] = "shmem_fa";
@@ -193,6 +193,6 @@ void watchdog_stop(void)
 	pthread_mutex_unlock(&dog.lock);
 	pthread_join(dog.thread, NULL);
 	for (unsigned i = 0; i < dog.count; i++)
-		close(dog.threads[i].wchan); /* -1, if there is none, is refused */
+		close(dog.threads[i].wchan); /* harmless if it is -1 */
 	dog.running = false;
 }

@@ -2,17 +2,17 @@
 #ifndef WATCHDOG_H
 #define WATCHDOG_H
 /*
- * Notices threads that stand still. A thread of its own looks at each watched thread's count of
- * turns, which goes on when there is nothing to do, too. One whose count stays the same for
- * WATCHDOG_LOOKS looks is logged, once: its name, what it waits for in the kernel, and its stack.
- * The service manager's watchdog (sd_notify, WATCHDOG_USEC) is fed while none stands still.
+ * Detects threads that hang. A thread of its own checks each watched thread's count of turns, which
+ * rises even when there is nothing to do. A thread whose count does not change for WATCHDOG_LOOKS
+ * checks is logged once, with its name, what it waits for in the kernel, and its stack. The service
+ * manager's watchdog (sd_notify, WATCHDOG_USEC) is fed while no thread hangs.
  *
- * Every WATCHDOG_GLANCE_MS it also asks the kernel where each thread waits, to find those that a client holds up
- * (control_thread_waits()): they are charged a glance, and what they wait from then on. A thread that waits more briefly is
- * charged as much, but seldom seen: on average it comes to the time that it waits.
+ * Every WATCHDOG_GLANCE_MS it also asks the kernel where each thread waits, to find those that a
+ * client holds up (control_thread_waits()). Such a wait is charged to the client from the previous
+ * glance on: too much for a short one, but most short ones are not seen, so that the average is right.
  *
- * Looks are counted instead of time, so that a process that was stopped as a whole (by a debugger,
- * with the machine) is not taken for one that stands still.
+ * Checks are counted instead of time: a process that was stopped as a whole (by a debugger, or with
+ * the machine) does not hang.
  */
 #include <stdbool.h>
 #include <stdint.h>

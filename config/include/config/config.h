@@ -25,8 +25,8 @@ enum {
 	CONFIG_CPU_AUTO = -1,	  /* no CPU named: the daemon places the stage */
 	CONFIG_ERROR_BYTES = 512,
 	CONFIG_TEXT_BYTES = 1280, /* a value as text: the placements of all stages */
-	CONFIG_WORD_BYTES = 32,	  /* one of the words that a setting chooses among */
-	CONFIG_LINES_MAX = 128,	  /* settings of a section whose line is remembered */
+	CONFIG_WORD_BYTES = 32,	  /* one word of a CHOICE */
+	CONFIG_LINES_MAX = 128,	  /* settings per section whose line number is kept */
 };
 
 /* Values of daemon_config.hugepages_mib that are not a size. */
@@ -188,7 +188,7 @@ unsigned config_setting_count(const struct config *c);
 /* The index-th one, from 0. 0; -ENOENT. */
 int config_setting(const struct config *c, unsigned index, struct config_value *out);
 
-/* How the setting `key` of an HCA, which chooses among words, names its value `number`; "": it has none such.
+/* The word for value `number` of the HCA setting `key`, which is a CHOICE; "" if there is none.
  * Returns `word`. */
 const char *config_choice(const char *key, uint32_t number, char word[CONFIG_WORD_BYTES]);
 

@@ -23,7 +23,7 @@ TEST(contradictions__refused)
 		  "hca1.device=t0", "hca1.peer="},
 		 "its device is also that of"},
 		{{"hca0.backup=e1"}, "only an af_packet port has a backup"},
-		{{"hca0.bond_mode=balance-xor"}, "without a backup"},
+		{{"hca0.bond_mode=balance-xor"}, "bond_mode needs a backup"},
 		{{"hca0.port=af_packet", "hca0.device=e0", "hca0.backup=e0", "hca0.peer="},
 		 "its backup is its device"},
 		{{"hca0.port=af_packet", "hca0.device=e0", "hca0.backup=e1",
