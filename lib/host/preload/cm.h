@@ -7,20 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "marks.h"
 
-enum { VIEW_CM_FDS = 1 << 16 }; /* higher ones are never channels */
+extern struct marks view_cm_channels; /* descriptors that have been channels */
 
-extern uint64_t view_cm_marks[VIEW_CM_FDS / 64]; /* atomic: fds that have been channels */
-
-/* Is this marked fd still a channel? If not, the mark is cleared. fd < VIEW_CM_FDS. Keeps errno. */
-bool view_cm_signed(int fd);
-
-/* Is it a channel? Nearly free for other descriptors. */
+/* Is it a channel? Nearly free for other descriptors. Keeps errno. */
 static inline bool view_is_cm(int fd)
 {
-	return (unsigned int)fd < VIEW_CM_FDS &&
-	       (__atomic_load_n(&view_cm_marks[fd / 64], __ATOMIC_RELAXED) >> fd % 64 & 1) &&
-	       view_cm_signed(fd);
+	return marks_has(&view_cm_channels, fd) &&
+	       marks_verify(&view_cm_channels, fd, SIGNATURE_CHANNEL);
 }
 
 /* `to` is now a copy of `from` (< 0: the copy failed). Returns `to`. */
@@ -32,8 +27,7 @@ bool view_is_cm_at(int dir, const char *path);
 
 /*
  * Opens the device. Returns a descriptor; VIEW_NOT_SPECIAL: with these flags it is an ordinary
- * file;
- * -1 with errno: ENOENT (no daemon), ENODEV (it has died, is of another version, or has no
+ * file; -1 with errno: ENOENT (no daemon), ENODEV (it has died, is of another version, or has no
  * connection manager), EACCES, EMFILE, ENFILE, ENOMEM.
  */
 int view_open_cm(int flags);

@@ -14,12 +14,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "host-abi/sysfs.h"
+#include "marks.h"
 #include "softhca/softhca.h"
 #include "view.h"
 
 #define NAME_PREFIX "softhca/"
 
-enum { TEXT_BYTES = 480, NAME_BYTES = 160, FDS_MARKED = 1024 };
+enum { TEXT_BYTES = 480, NAME_BYTES = 160 };
 
 /* stat() by system call: ours would recurse. */
 static bool is_empty_file(const char *path)
@@ -56,13 +57,7 @@ static bool attribute_of(const char *shown, char device[32], const char **name)
 }
 
 /* Descriptors opened as live attributes; the program may have closed them since. */
-static uint64_t marks[FDS_MARKED / 64]; /* atomic */
-
-static void live_mark(int fd)
-{
-	if (fd < FDS_MARKED)
-		__atomic_fetch_or(&marks[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
-}
+static struct marks attributes;
 
 /* The memfd is named after the attribute: whoever holds the descriptor can refresh it. */
 static int memory_with(const char *device, const char *name, const char *text, size_t bytes,
@@ -76,7 +71,7 @@ static int memory_with(const char *device, const char *name, const char *text, s
 	if (fd < 0)
 		return -1;
 	if (syscall(SYS_pwrite64, fd, text, bytes, 0l) == (ssize_t)bytes) {
-		live_mark(fd);
+		marks_add(&attributes, fd);
 		return fd;
 	}
 	close(fd);
@@ -110,7 +105,7 @@ static void ask_again(int fd)
 	int n;
 
 	if (!attribute_behind(fd, device, name)) {
-		__atomic_fetch_and(&marks[fd / 64], ~(1ull << fd % 64), __ATOMIC_RELAXED);
+		marks_remove(&attributes, fd);
 		return;
 	}
 	n = softhca_read_attribute(NULL, device, name, text, sizeof(text));
@@ -122,8 +117,7 @@ void view_refresh(int fd, long offset)
 {
 	int error = errno;
 
-	if (fd < 0 || fd >= FDS_MARKED ||
-	    !(__atomic_load_n(&marks[fd / 64], __ATOMIC_RELAXED) & 1ull << fd % 64))
+	if (!marks_has(&attributes, fd))
 		return;
 	if (offset == VIEW_WHERE_IT_IS)
 		offset = lseek(fd, 0, SEEK_CUR);

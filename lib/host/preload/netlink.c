@@ -14,45 +14,23 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "marks.h"
 #include "netlink.h"
 #include "next.h"
 
-enum { FDS_MARKED = 1024, REQUEST_BYTES = 4096 };
+enum { REQUEST_BYTES = 4096 };
 
-static uint64_t marks[FDS_MARKED / 64]; /* atomic: fds that have been such sockets */
-
-/* As in rdma_cm.c: distinguishes our socket from anything else that may have its number by now. */
-static const struct linger netlink_sign = {.l_onoff = 1, .l_linger = 0x6e6c};
-
-static bool is_signed(int fd)
-{
-	struct linger sign = {0};
-	socklen_t bytes = sizeof(sign);
-	int error = errno;
-
-	if (getsockopt(fd, SOL_SOCKET, SO_LINGER, &sign, &bytes) == 0 &&
-	    sign.l_onoff == netlink_sign.l_onoff && sign.l_linger == netlink_sign.l_linger)
-		return true;
-	errno = error;
-	__atomic_fetch_and(&marks[fd / 64], ~(1ull << fd % 64), __ATOMIC_RELAXED);
-	return false;
-}
+static struct marks sockets; /* descriptors that have been such sockets */
 
 bool view_is_netlink(int fd)
 {
-	return (unsigned int)fd < FDS_MARKED &&
-	       (__atomic_load_n(&marks[fd / 64], __ATOMIC_RELAXED) >> fd % 64 & 1) && is_signed(fd);
-}
-
-static void netlink_mark(int fd)
-{
-	__atomic_fetch_or(&marks[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
+	return marks_has(&sockets, fd) && marks_verify(&sockets, fd, SIGNATURE_NETLINK);
 }
 
 int view_netlink_copied(int from, int to)
 {
-	if (to >= 0 && to < FDS_MARKED && view_is_netlink(from))
-		netlink_mark(to);
+	if (to >= 0 && view_is_netlink(from))
+		marks_add(&sockets, to);
 	return to;
 }
 
@@ -67,8 +45,7 @@ static int connect_to_itself(int fd)
 	if (syscall(SYS_bind, fd, &name, sizeof(name.sun_family)) ||
 	    syscall(SYS_getsockname, fd, &name, &bytes) || syscall(SYS_connect, fd, &name, bytes))
 		return -1;
-	return syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_LINGER, &netlink_sign,
-		       sizeof(netlink_sign));
+	return marks_sign(fd, SIGNATURE_NETLINK);
 }
 
 static int open_ours(int flags)
@@ -77,12 +54,11 @@ static int open_ours(int flags)
 
 	if (fd < 0)
 		return -1;
-	if (fd >= FDS_MARKED || connect_to_itself(fd)) {
+	if (connect_to_itself(fd) || !marks_add(&sockets, fd)) {
 		close(fd);
 		errno = EMFILE;
 		return -1;
 	}
-	netlink_mark(fd);
 	return fd;
 }
 

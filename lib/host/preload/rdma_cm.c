@@ -30,42 +30,23 @@
 
 /* ---- which descriptors are channels ---- */
 
-uint64_t view_cm_marks[VIEW_CM_FDS / 64];
+struct marks view_cm_channels;
 
 /* Number of the channel of a marked descriptor, from 1 on: copies have the same. */
-static uint32_t channel_of[VIEW_CM_FDS], channels; /* atomic */
+static uint32_t channel_of[MARKS_FDS], channels; /* atomic */
 
 static uint32_t channel_at(int fd)
 {
 	return __atomic_load_n(&channel_of[fd], __ATOMIC_RELAXED);
 }
 
-/* Distinguishes a channel from anything else that may have its number by now: a socket option
- * without effect on a Unix socket, which copies and forks inherit. */
-static const struct linger channel_sign = {.l_onoff = 1, .l_linger = 0x7264};
-
-bool view_cm_signed(int fd)
-{
-	struct linger sign = {0};
-	socklen_t bytes = sizeof(sign);
-	int error = errno;
-
-	if (getsockopt(fd, SOL_SOCKET, SO_LINGER, &sign, &bytes) == 0 &&
-	    sign.l_onoff == channel_sign.l_onoff && sign.l_linger == channel_sign.l_linger)
-		return true;
-	errno = error;
-	__atomic_fetch_and(&view_cm_marks[fd / 64], ~(1ull << fd % 64), __ATOMIC_RELAXED);
-	return false;
-}
-
 /* False: the descriptor's number is too high. */
 static bool cm_mark(int fd, uint32_t channel)
 {
-	if (fd >= VIEW_CM_FDS)
+	if (fd >= MARKS_FDS)
 		return false;
 	__atomic_store_n(&channel_of[fd], channel, __ATOMIC_RELAXED);
-	__atomic_fetch_or(&view_cm_marks[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
-	return true;
+	return marks_add(&view_cm_channels, fd);
 }
 
 int view_cm_copied(int from, int to)
@@ -263,7 +244,7 @@ static int make_channel(int fd, int flags)
 
 	if (rc)
 		return rc;
-	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &channel_sign, sizeof(channel_sign)))
+	if (marks_sign(fd, SIGNATURE_CHANNEL))
 		return -errno;
 	if (flags & O_NONBLOCK && fcntl(fd, F_SETFL, O_NONBLOCK))
 		return -errno;
@@ -294,7 +275,7 @@ int view_open_cm(int flags)
 
 /* Channels that a thread waits for: the first one waits in recv(), which a signal may restart, as
  * with the kernel's device; but a datagram wakes only one such thread. */
-static uint64_t waited_for[VIEW_CM_FDS / 64]; /* atomic */
+static uint64_t waited_for[MARKS_FDS / 64]; /* atomic */
 
 /* -EAGAIN, -EBADF, -EINTR, -ENODEV; 0: try again. */
 static int wait_in_poll(int fd)
@@ -350,7 +331,7 @@ static void fall_silent(int fd)
 			0);
 	if (silent < 0)
 		return;
-	if (setsockopt(silent, SOL_SOCKET, SO_LINGER, &channel_sign, sizeof(channel_sign)) == 0)
+	if (marks_sign(silent, SIGNATURE_CHANNEL) == 0)
 		syscall(SYS_dup3, silent, fd, fcntl(fd, F_GETFD) == FD_CLOEXEC ? O_CLOEXEC : 0);
 	close(silent);
 }
