@@ -5,8 +5,18 @@
 #include "columns.h"
 #include "commands.h"
 
+#define KIND_OF(value)                                                                             \
+	_Generic(value,                                                                            \
+		bool: KIND_FLAG,                                                                   \
+		const char *: KIND_TEXT,                                                           \
+		unsigned: KIND_COUNT,                                                              \
+		unsigned long long: KIND_BYTES,                                                    \
+		double: KIND_SECONDS)
+#define FIELD(name) KIND_OF(((struct request *)NULL)->name), offsetof(struct request, name)
+#define NO_FIELD    KIND_NONE, 0
+
 const struct option_info option_infos[OPTION_COUNT] = {
-#define OPTION(name, letter, argument, text) {#name, letter, argument, text},
+#define OPTION(name, letter, argument, field, text) {#name, letter, argument, field, text},
 #include "commands.def"
 };
 

@@ -2,12 +2,13 @@
 #ifndef COMMANDS_H
 #define COMMANDS_H
 /* The tables of commands.def, and what is made from them: help, suggestions, completion. */
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include "view.h"
 
 enum option_id {
-#define OPTION(name, letter, argument, text) OPTION_##name,
+#define OPTION(name, letter, argument, field, text) OPTION_##name,
 #include "commands.def"
 	OPTION_COUNT,
 };
@@ -17,11 +18,23 @@ enum option_id {
 	(1u << OPTION_socket | 1u << OPTION_hca | 1u << OPTION_json | 1u << OPTION_help |          \
 	 1u << OPTION_version)
 
+/* What an option stores in its field of struct request. */
+enum option_kind {
+	KIND_NONE,
+	KIND_FLAG,    /* bool: true */
+	KIND_TEXT,    /* const char *: the argument */
+	KIND_COUNT,   /* unsigned: a number above 0 */
+	KIND_BYTES,   /* unsigned long long: a number above 0, maybe with K, M or G */
+	KIND_SECONDS, /* double; without an argument 1 */
+};
+
 struct option_info {
 	const char *name;
 	char letter;	      /* 0: none */
 	const char *argument; /* NULL: takes none */
-	const char *text;     /* "": says itself */
+	enum option_kind kind;
+	size_t field;	  /* offset in struct request; KIND_NONE: unused */
+	const char *text; /* "": says itself */
 };
 extern const struct option_info option_infos[OPTION_COUNT];
 

@@ -68,80 +68,26 @@ static int read_size(const char *text, unsigned long long *bytes)
 	return EXIT_CODE_OK;
 }
 
-/* Exit code. */
+/* Stores the option in its field. Exit code. */
 static int apply_option(enum option_id id, const char *argument, struct request *r)
 {
-	switch (id) {
-	case OPTION_socket:
-		r->socket = argument;
+	void *field = (char *)r + option_infos[id].field;
+
+	switch (option_infos[id].kind) {
+	case KIND_NONE:
 		break;
-	case OPTION_hca:
-		r->hca = argument;
+	case KIND_FLAG:
+		*(bool *)field = true;
 		break;
-	case OPTION_listen:
-		r->listen = argument;
+	case KIND_TEXT:
+		*(const char **)field = argument;
 		break;
-	case OPTION_sort:
-		r->sort = argument;
-		break;
-	case OPTION_write:
-		r->file = argument;
-		break;
-	case OPTION_output:
-		r->file = argument;
-		break;
-	case OPTION_messages:
-	case OPTION_frames:
-		return read_count(argument, &r->frames);
-	case OPTION_qp:
-		r->qp = argument;
-		break;
-	case OPTION_wqe:
-		return read_count(argument, &r->wqe);
-	case OPTION_filter:
-		r->filter = argument;
-		break;
-	case OPTION_snaplen:
-		return read_count(argument, &r->snaplen);
-	case OPTION_buffer:
-		return read_size(argument, &r->buffer_bytes);
-	case OPTION_rotate:
-		return read_size(argument, &r->rotate_bytes);
-	case OPTION_state:
-		r->state = argument;
-		break;
-	case OPTION_pid:
-		return read_count(argument, &r->pid);
-	case OPTION_count:
-		return read_count(argument, &r->count);
-	case OPTION_watch:
-		r->watch_s = 1;
-		return argument ? read_seconds(argument, &r->watch_s) : EXIT_CODE_OK;
-	case OPTION_delay:
-	case OPTION_interval:
-		return read_seconds(argument, &r->interval_s);
-	case OPTION_json:
-		r->json = true;
-		break;
-	case OPTION_all:
-		r->all = true;
-		break;
-	case OPTION_batch:
-		r->batch = true;
-		break;
-	case OPTION_dot:
-		r->dot = true;
-		break;
-	case OPTION_keep:
-		r->keep = true;
-		break;
-	case OPTION_probe:
-		r->probe = true;
-		break;
-	case OPTION_help:
-	case OPTION_version:
-	case OPTION_COUNT:
-		break;
+	case KIND_COUNT:
+		return read_count(argument, field);
+	case KIND_BYTES:
+		return read_size(argument, field);
+	case KIND_SECONDS:
+		return read_seconds(argument ? argument : "1", field);
 	}
 	return EXIT_CODE_OK;
 }
