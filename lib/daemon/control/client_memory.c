@@ -42,7 +42,7 @@ struct range {
 	uint64_t page_bytes; /* 0: this place is free */
 	uint64_t faults;
 	uint64_t splits;     /* of them replaced one by one: two mappings more, each */
-	uint64_t held_up_ns; /* that threads waited for holes in it; atomic */
+	uint64_t held_up_ns; /* how long threads waited for holes in it; atomic */
 	int protection;
 	uid_t owner;
 };
@@ -53,10 +53,10 @@ static uint32_t ranges_first; /* no free place below */
 static uint64_t faults_total; /* atomic */
 static uint64_t splits;	      /* atomic: the sum of all ranges' */
 static uint32_t ranges_used, ranges_allowed;
-static uint64_t held_up_total;	/* times; atomic */
-static uint64_t waits_since_ns; /* of the thread that has been asked; 0: none has; atomic */
-static __thread struct range *populated; /* by this thread, at the moment */
-static struct sigaction others;		 /* what is done about other memory */
+static uint64_t held_up_total;		 /* times; atomic */
+static uint64_t waits_since_ns;		 /* of the thread that was signalled; 0: none; atomic */
+static __thread struct range *populated; /* what this thread is populating */
+static struct sigaction others;		 /* handles faults in other memory */
 static bool guarded;
 static uintptr_t lowest; /* where the last piece was mapped */
 
@@ -155,10 +155,11 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 /* ---- holes ---- */
 
 /*
- * Whoever touches a page while its owner punches a hole waits in the kernel until all of the hole is done. The kernel does not
- * tell which page that is. But a thread that gets a signal meanwhile takes it as soon as it goes on, before it touches the page
- * again: then one of its registers points to the page, and the page is not there, unless its owner has brought it in already. Then
- * it is clear whose it is only if the registers point to one user's memory.
+ * A thread that touches a page while its owner punches a hole waits in the kernel until the whole hole
+ * is punched. The kernel does not tell which page that is. But a thread that is signalled meanwhile
+ * handles the signal as soon as it continues, before it touches the page again: then one of its
+ * registers points to the page, and the page is missing. If the owner has already brought it back, the
+ * owner is known only if all registers that point to clients' memory point to one user's.
  */
 
 static int question_signal(void)
@@ -166,7 +167,7 @@ static int question_signal(void)
 	return SIGRTMIN + 6;
 }
 
-/* Returns their number: 0 where we do not know them. */
+/* Returns their number; 0 on other architectures. */
 static unsigned int registers_of(const ucontext_t *u, uintptr_t reg[REGISTERS_MAX])
 {
 	unsigned int n = 0;
@@ -189,7 +190,7 @@ static bool page_missing(uintptr_t at)
 	       !(there & 1);
 }
 
-/* One of these mappings, if all of them are one user's. */
+/* One of these mappings if one user owns all of them, else NULL. */
 static struct range *range_of_one_owner(struct range *const *r, unsigned int n)
 {
 	struct range *one = NULL;
@@ -204,7 +205,7 @@ static struct range *range_of_one_owner(struct range *const *r, unsigned int n)
 	return one;
 }
 
-/* Does one of these mappings end there, or just before? Then the address is the end of what is copied to it. */
+/* Does one of these mappings end there, or just before? Then the address is the end of a copy. */
 static bool end_there(struct range *const *r, unsigned int n, uintptr_t at)
 {
 	for (unsigned int i = 0; i < n; i++)
@@ -251,7 +252,7 @@ static void on_question(int sig, siginfo_t *info, void *context)
 
 	if (!since_ns)
 		return;
-	if (populated) /* the page is there by now, and the registers are a system call's */
+	if (populated) /* the page may be back, and the registers belong to a system call */
 		blame(populated, control_now_ns() - since_ns);
 	else
 		blame_registers(context, control_now_ns() - since_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The control socket: listens, accepts, and gives each session its turn. One thread waits for the
+ * The control socket: listens, accepts, and serves each session in turn. One thread polls the
  * listener, each client's connection and each client's bell. Never waits for a client. Control
  * thread.
  */
@@ -440,7 +440,7 @@ static void look_for_faults(struct control *c)
 	}
 }
 
-/* ---- memory that its owner takes away while it is accessed ---- */
+/* ---- holes that clients punch into their memory ---- */
 
 static bool has_time(struct client *client)
 {
@@ -455,15 +455,14 @@ void client_held_up(struct client *client, uint64_t ns)
 	if (!ns)
 		return;
 	count(&device_first(c)->config.hca->counters, COUNTER_client_held_up);
-	CLIENT_LOG(client, WARNING,
-		   "has held up a thread for %u ms, by holes that it punches into its memory",
+	CLIENT_LOG(client, WARNING, "held up a thread for %u ms by punching holes into its memory",
 		   (unsigned int)(ns / NS_IN_MS));
 	if (!c->company || client->uid == 0 || client->uid == c->owner)
 		return;
 	share_spend(&client->shares, SHARE_held_up_ms, ns / NS_IN_MS);
 	if (has_time(client))
 		return;
-	/* The first time only the one that did it. A user could otherwise make each of many clients do it once. */
+	/* First only this client, then all: else a user could let each of many clients do it once. */
 	for (struct client *other = c->clients; other; other = other->next)
 		if (other == client || (!had_time && other->user == client->user))
 			client_lost(other);
@@ -509,7 +508,7 @@ unsigned int control_serve(const struct source *source, uint32_t events)
 	return session_serve(client);
 }
 
-/* One whose user has had his time makes room for the next. Returns how many have ended. */
+/* Skips those whose users have used up their time. Returns how many have ended. */
 static unsigned int free_clients(struct control *c)
 {
 	const struct client *last = TAILQ_LAST(&c->ended, client_queue);
@@ -531,9 +530,9 @@ static unsigned int free_clients(struct control *c)
 	return ended;
 }
 
-/* Who has neither opened a device, nor looks at anything, nor keeps a module paused, nor has become a
- * channel, nor waits to be read or answered, keeps others from connecting. Time in which nobody was
- * served, since this thread was busy or did not run, counts for nobody. */
+/* Disconnects clients that only keep others from connecting: they have not opened a device, look at
+ * nothing, keep no module paused, are no channel, and wait neither to be read nor for an answer. Time
+ * in which this thread was busy or did not run does not count. */
 static void end_silent(struct control *c)
 {
 	unsigned int ms =
@@ -549,15 +548,15 @@ static void end_silent(struct control *c)
 	}
 }
 
-/* Resources that are refilled over time. */
+/* Refills what is limited per time. */
 static void let_time_pass(struct control *c)
 {
 	uint64_t now = control_now_ns(), passed_ns = now - c->turned_ns;
 
 	c->turned_ns = now;
 	c->attended_ns += passed_ns < TURN_NS_MAX ? passed_ns : TURN_NS_MAX;
-	/* Nobody is kept waiting by what one who is alone has had too much: turns in which he only paid it
-	 * back would serve no one. */
+	/* A user who is alone keeps nobody waiting: turns in which he only paid back excess time would
+	 * serve no one. */
 	while (share_refill(c->shares, SHARE_control_us) && !c->company)
 		;
 	if (now - c->second_ns >= NS_IN_S) {
@@ -574,7 +573,7 @@ static void let_time_pass(struct control *c)
 	}
 }
 
-/* Is there something to do of which no descriptor says anything? */
+/* Is there work that no descriptor shows? */
 static bool is_behind(const struct control *c)
 {
 	return c->held_up || (!TAILQ_EMPTY(&c->ended) && !c->bulk_waits);

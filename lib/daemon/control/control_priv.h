@@ -212,19 +212,19 @@ struct source {
 	struct client *client;
 };
 
-/* A user who has clients. What they ask is watched in a set of its own. */
+/* A user who has clients, whose descriptors are in an epoll set of his own. */
 struct user {
 	TAILQ_ENTRY(user) of_control;
 	uint32_t uid;
-	unsigned int clients, strangers; /* those of other processes than this one */
+	unsigned int clients, strangers; /* all; those of other processes than this one */
 	int epoll;
-	bool asks;   /* there is something in its set */
-	bool stands; /* its set is not watched: what is done in bulk waits */
-	/* In this turn: it has been served; has had its part; several of its requests are there. */
+	bool asks;   /* its set is readable */
+	bool stands; /* its set is not polled: its requests are bulk and wait */
+	/* In this turn: it has been served; has used up its part; has several requests queued. */
 	bool served, had_part, crowds;
-	unsigned int crowded;	/* turns, one after the other, in which it was all three */
-	uint64_t bulk_until_ns; /* its requests are done in bulk */
-	uint64_t refused_ns;	/* when it was refused something */
+	unsigned int crowded;	/* consecutive turns in which all three were true */
+	uint64_t bulk_until_ns; /* until then its requests are bulk work */
+	uint64_t refused_ns;	/* when one of its requests was refused last */
 };
 
 /* What came with a message. */
@@ -309,37 +309,37 @@ struct control {
 	int listener;
 	int spare; /* closed for a moment to refuse a client when out of descriptors; -1: closed */
 	uint32_t owner;		  /* the daemon's own user */
-	TAILQ_HEAD(, user) users; /* in the order of their turns */
-	bool company;		  /* there are two, or more */
-	/* What the thread waits for: the listener, and each user's set. */
+	TAILQ_HEAD(, user) users; /* in the order in which they are served */
+	bool company;		  /* there are two or more */
+	/* What the thread polls: the listener, and each user's set. */
 	struct pollfd polled[1 + CLIENTS_MAX];
 	unsigned int polled_count;
-	/* What is done in bulk (users.c): */
-	bool bulk_waits;	      /* there is some, in this turn */
-	uint64_t bulk_ns;	      /* what of it has been done in this turn ... */
-	uint64_t bulk_most_ns;	      /* ... after which no more requests are served */
-	uint64_t bulk_rests_until_ns; /* as it took long enough */
-	/* Only compared: who may ask again, until when, ... */
+	/* Bulk work (users.c): */
+	bool bulk_waits;	      /* some was deferred in this turn */
+	uint64_t bulk_ns;	      /* time spent on it in this turn, ... */
+	uint64_t bulk_most_ns;	      /* ... and the limit beyond which it serves no request */
+	uint64_t bulk_rests_until_ns; /* no bulk work before that */
+	/* Only compared: whose next request is expected, until when, ... */
 	const struct share_user *awaited;
 	uint64_t awaited_until_ns;
-	uint64_t bulk_due_ns; /* ... but others' bulk does not wait for him for longer */
-	bool pieces_changed;  /* there is more of it, maybe his own */
+	uint64_t bulk_due_ns; /* ... but bulk work waits no longer than this */
+	bool pieces_changed;  /* there is new bulk work, maybe of the awaited user */
 	struct client *clients;
 	unsigned int client_count;
 	/* Whatever happens in every turn must not depend on how many clients there are, or one user's
 	 * would slow down each request of another's. */
-	struct client_queue ended;		  /* gone, and not torn down yet */
-	bool ended_first;			  /* they come before requests in this turn */
+	struct client_queue ended; /* gone, and not torn down yet */
+	bool ended_first;	   /* this turn ends them before it serves requests */
 	struct client_queue waiting[RETRY_WAITS]; /* pending, each in the order of retry_ns */
 	unsigned int pending;
 	struct long_work long_work[USERS_MAX];
 	TAILQ_HEAD(, long_work) long_turns; /* of users who have any */
 	uint32_t connections;
-	uint64_t second_ns;    /* when the present second began */
+	uint64_t second_ns;    /* when this second began */
 	uint64_t sigbus_seen;  /* faults in clients' memory that have been counted */
-	uint64_t held_up_seen; /* times that threads waited for it, likewise */
+	uint64_t held_up_seen; /* times that holes held up threads, likewise */
 	uint64_t silent_ns;    /* when to look for silent connections again */
-	uint64_t turned_ns;    /* when the present turn began */
+	uint64_t turned_ns;    /* when this turn began */
 	uint64_t attended_ns;  /* time in which requests were served: no turn counts for long */
 	bool held_up;	       /* something waits only for its user's part of the next turn */
 	/* For the next request, on behalf of the client that was answered last. NULL: nobody. */
@@ -408,30 +408,30 @@ static inline uint16_t client_user(const struct client *client)
 	return (uint16_t)(index < USERS_MAX ? index : USERS_MAX - 1);
 }
 
-/* Threads of the daemon have waited so long for holes that the client punched into its memory; 0: they have not. His user pays for
- * it (SHARE_held_up_ms): the client may be lost. */
+/* Holes that the client punched into its memory have held up threads of the daemon for `ns`, 0: none.
+ * Charges its user (SHARE_held_up_ms), and disconnects clients if the share is exceeded. */
 void client_held_up(struct client *client, uint64_t ns);
-/* The same, for all its memory. */
+/* The same, for all holes in its memory so far. */
 void client_look_for_holes(struct client *client);
 /* Its connection ends at once, with all that it has. */
 void client_end(struct client *client);
 int control_watch(int epoll, int fd, struct source *source, uint32_t events);
 void control_rearm(struct client *client, bool readable);
-/* Something of it is ready: serves it. Returns the number of requests. */
+/* Serves a descriptor that is ready. Returns the number of requests. */
 unsigned int control_serve(const struct source *source, uint32_t events);
 
-/* users.c: whose turn it is. */
-/* A new client's user, whose set its descriptors are watched in. 0, -ENOMEM, -EUSERS. */
+/* users.c */
+/* Gives a new client its user, whose epoll set its descriptors join. 0, -ENOMEM, -EUSERS. */
 int user_join(struct client *client);
 void user_leave(struct client *client);
-/* A request of this client has been received, and is not answered yet. */
+/* Tells that a request of this client has been received and is not answered yet. */
 void user_asks(const struct client *client);
-/* One of its requests was refused. */
+/* Tells that one of its requests was refused. */
 void user_refused(struct user *u, uint64_t now);
-/* Waits until somebody asks who was there at the end of the last turn, or somebody connects; takes no lock. UINT64_MAX: without
- * limit. 1; 0: nobody does; -errno. */
+/* Waits for a request of a user who was connected at the end of the last turn, or for a connection.
+ * UINT64_MAX: without limit. Takes no lock. 1; 0: timeout; -errno. */
 int users_wait(struct control *c, uint64_t timeout_ns);
-/* The same at the beginning of a turn, of all users. users_serve() serves those who ask. */
+/* The same at the beginning of a turn, for all users. users_serve() then serves those who ask. */
 int users_turn_wait(struct control *c, int timeout_ms);
 /* Returns the number of requests. */
 unsigned int users_serve(struct control *c);
@@ -441,13 +441,14 @@ bool control_may_serve(struct client *client);
 void control_served(struct client *client, uint64_t since_ns);
 /* Requests of this client have been answered; the first was there at asked_ns. */
 void control_answered(struct client *client, uint64_t asked_ns);
-/* May pieces of that user be worked on in this turn? If so, control_did_bulk() tells how long that took. */
+/* May that user's pieces be populated or unmapped in this turn? The caller then reports the time it
+ * took to control_did_bulk(). */
 bool control_may_bulk(struct control *c, const struct share_user *of);
 void control_did_bulk(struct control *c, uint64_t ns);
-/* A turn begins, at control.turned_ns, and ends. */
+/* Begin a turn, at control.turned_ns, and end it. */
 void users_turn(struct control *c);
 void users_turn_end(struct control *c);
-/* When something is to be done in bulk, from now; UINT64_MAX: there is nothing. */
+/* Time until bulk work may go on; UINT64_MAX: there is none. */
 uint64_t users_bulk_ns(const struct control *c);
 
 /* Handlers of requests: objects.c, memory_windows.c, queue_pairs.c and so on. */
@@ -554,10 +555,11 @@ void client_bind(const struct client *client, void *at, uint64_t bytes);
  * members of its admin_group may. */
 bool client_may_change(const struct client *client);
 
-/* settings.c: may it do `what`, to others, too? 0; -EPROTO: another version; -EPERM, logged. */
+/* settings.c: may the client do `what`, which concerns others? 0; -EPROTO: another version; -EPERM,
+ * which is logged. */
 int client_may(struct client *client, uint32_t version, const char *what);
 
-/* settings.c: answers with what the daemon says of a change. 0; -EAGAIN: it has not done it yet. */
+/* settings.c: replies with the outcome of a change. 0; -EAGAIN: it is not complete yet. */
 int change_answered(struct control_change_reply *reply, int rc);
 
 /* multicast.c: detaches a QP from all its groups. */
@@ -607,13 +609,13 @@ uint32_t memory_ranges_max(void);
 uint64_t memory_faults(const struct mapping *m);
 /* The same for all mappings so far. */
 uint64_t memory_faults_total(void);
-/* That user's: he may have to pay for its holes. */
+/* Names the user who is charged for holes in it. */
 void memory_belongs(const struct mapping *m, uid_t uid);
-/* How long threads have waited for holes that were punched into it, since this was last asked. */
+/* How long holes in it have held up threads since the last call. */
 uint64_t memory_held_up_ns(const struct mapping *m);
-/* How often they did, for all mappings so far. */
+/* How often holes have held up threads, for all mappings so far. */
 uint64_t memory_held_up_total(void);
-/* The SIGBUS handler of the process, and the one of control_thread_waits(). 0 or -errno. */
+/* Installs the handlers of SIGBUS and of control_thread_waits(). 0 or -errno. */
 int memory_guard(void);
 
 #endif

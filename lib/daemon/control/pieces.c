@@ -3,8 +3,8 @@
  * The requests of the control socket on pieces: client memory that is mapped into the daemon once,
  * for all MRs that will lie in it. All that a request says is the client's word. Control thread.
  *
- * A mapping that has been touched takes long to unmap, about 20 ms for each GiB: it leaves bit by
- * bit, between the requests of other clients, and so do pages come in. Both take their user's part of
+ * A mapping that has been touched takes long to unmap, about 20 ms per GiB: it is unmapped bit by
+ * bit, between the requests of other clients, and populated likewise. Both take their user's part of
  * the thread's time.
  */
 #include <errno.h>
@@ -13,12 +13,12 @@
 #include "control_priv.h"
 
 enum {
-	TURN_NS = 50000, /* of a turn of the control thread, for all users, ... */
-	TURN_LOOKS = 8,	 /* ... and how many of them it looks at who may have had their time */
+	TURN_NS = 50000, /* for all users in a turn of the control thread */
+	TURN_LOOKS = 8,	 /* of them skipped in a turn because they may have used up their time */
 	LEAVE_QUICK_NS = 25000,
 };
-/* At a time: little, or as much as takes no time, which is what has not been touched. A MiB that has takes some 70 us, so
- * the largest step, which is taken once, may last 9 ms. */
+/* Bytes per step: few, doubled as long as steps are quick, as with memory that was not touched. A
+ * touched MiB takes some 70 us, so one step of the largest size may take 9 ms. */
 #define LEAVE_BYTES	(1ull << 20)
 #define LEAVE_BYTES_MAX (128ull << 20)
 #define POPULATE_BYTES	(128ull << 10)
@@ -93,7 +93,7 @@ static void leave_some(struct control *c, struct leaving *l)
 	free(l);
 }
 
-/* False: there is nothing, or not now. */
+/* Unmaps some. False: there is nothing, or not now. */
 static bool leave_next(struct control *c, const struct long_work *w)
 {
 	struct leaving *l = TAILQ_FIRST(&w->leaving);
@@ -104,7 +104,7 @@ static bool leave_next(struct control *c, const struct long_work *w)
 	return true;
 }
 
-/* What is leaving counts, but not for long: a request that only this leaves no room for waits. */
+/* Memory being unmapped still counts: a request that does not fit only because of it waits. */
 static int take(struct client *client, enum share row, uint64_t n)
 {
 	struct share_client *s = &client->shares;

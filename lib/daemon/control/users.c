@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whose turn it is: the thread's time, divided by user. Control thread.
+ * Divides the thread's time by user. Control thread.
  *
- * Each user gets a part of each turn (SHARE_control_us). That alone would leave whoever asks for one thing after the
- * other a turn for each answer, as long as others make it, and would keep the thread, and with it a CPU, always busy.
- * So whatever is done in bulk comes second: populating, unmapping, and the requests of a user who has more of them
- * waiting than his part of a turn, or is refused again and again. All of it together
+ * Each user gets a part of each turn (SHARE_control_us). With that rule alone, a client that waits for
+ * each answer before it sends the next request would wait a whole turn of others' work for each
+ * answer, and the thread would keep a CPU busy all the time. So bulk work is deferred: populating,
+ * unmapping, and the requests of users who queue more of them than fit into their part of a turn, or
+ * whose requests are refused again and again. All bulk work together
  *
- *     - takes a sixth of the thread's time, in small pieces: the CPU is the programs' in between, and
- *     - stands while the thread is likely to get the next request of another user, who has just been answered; but
- *       not for longer than BULK_DUE_NS at a time.
+ *     - takes at most a sixth of the thread's time, in small pieces, and leaves the CPU to programs in
+ *       between; and
+ *     - waits while another user, who has just been answered, is likely to send the next request, but
+ *       never longer than BULK_DUE_NS.
  *
- * None of this applies while only one user is connected, who then does not wait for what he has had too much, either.
+ * None of this applies while only one user is connected; then no excess time is paid back, either.
  */
 #include <errno.h>
 #include <poll.h>
@@ -22,18 +24,18 @@
 
 enum {
 	CROWDED_TURNS = 4,
-	BULK_NS = 10000000,	    /* so long a user's requests are done in bulk once they crowd */
-	BULK_TURN_NS = 50000,	    /* most of a turn that these take */
-	BULK_RESTS = 5,		    /* times as long as it took */
-	BULK_REST_NS_MAX = 2000000, /* even if one request took long */
-	BULK_DUE_NS = 2000000,	    /* it stands no longer at a time */
-	AWAITED_NS = 200000,	    /* who asks again asks by then */
-	REFUSED_NS = 10000000,	    /* refusals that follow each other */
+	BULK_NS = 10000000,   /* how long a user's requests are bulk once they queue up */
+	BULK_TURN_NS = 50000, /* for these requests in a turn */
+	BULK_RESTS = 5,	      /* a pause after bulk work, in multiples of the time it took, ... */
+	BULK_REST_NS_MAX = 2000000, /* ... but no longer than this */
+	BULK_DUE_NS = 2000000,	    /* bulk work waits no longer than this for others */
+	AWAITED_NS = 200000,	    /* for the next request of a user who has been answered */
+	REFUSED_NS = 10000000,	    /* two refusals within this time make a user's requests bulk */
 };
 
 /* ---- users ---- */
 
-/* Besides one, and besides the daemon itself, as its own client. */
+/* Is more than one user connected, not counting the daemon as its own client? */
 static void look_for_company(struct control *c)
 {
 	unsigned int n = 0;
@@ -113,8 +115,9 @@ void user_refused(struct user *u, uint64_t now)
 /* ---- waiting ---- */
 
 /*
- * The users' sets are polled, not watched in another set: to add a descriptor to a set that is itself watched, the kernel takes a
- * mutex of which there is only one (epnested_mutex), and which any process of the machine can hold for milliseconds, again and again.
+ * The users' sets are polled, not nested in another set: to add a descriptor to a nested set, the
+ * kernel takes a global mutex (epnested_mutex), which any process of the machine can hold for
+ * milliseconds, again and again.
  */
 static void watch(struct control *c)
 {
@@ -151,7 +154,7 @@ int users_turn_wait(struct control *c, int timeout_ms)
 
 /* ---- bulk ---- */
 
-/* How long it stands for the sake of who has been answered. */
+/* Until when bulk work waits for the user who has just been answered. */
 static uint64_t stands_until_ns(const struct control *c)
 {
 	return c->awaited_until_ns < c->bulk_due_ns ? c->awaited_until_ns : c->bulk_due_ns;
@@ -207,7 +210,7 @@ void users_turn_end(struct control *c)
 
 	TAILQ_FOREACH (u, &c->users, of_control)
 		c->bulk_waits |= u->stands;
-	u = TAILQ_FIRST(&c->users); /* another one comes first in the next turn */
+	u = TAILQ_FIRST(&c->users); /* rotate */
 	if (u) {
 		TAILQ_REMOVE(&c->users, u, of_control);
 		TAILQ_INSERT_TAIL(&c->users, u, of_control);
@@ -274,11 +277,11 @@ void control_answered(struct client *client, uint64_t asked_ns)
 	c->awaited_until_ns = now + AWAITED_NS;
 }
 
-/* One who asks one thing after the other has no more than one request on its way, however long each takes. */
+/* A client that waits for each answer has only one request queued, however long each takes. */
 static void judge(struct control *c, struct user *u)
 {
 	if (u->had_part && !u->served)
-		return; /* it still lacks what it had before */
+		return; /* it is still paying back an earlier turn */
 	if (!u->crowds || !u->had_part)
 		u->crowded = 0;
 	else if (++u->crowded >= CROWDED_TURNS)

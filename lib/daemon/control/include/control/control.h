@@ -6,8 +6,8 @@
  * it owns all that its client made, refuses what is not the client's, and tears everything down
  * when the connection ends.
  *
- * Runs in the daemon's control thread, except control_thread_waits(); nothing here runs in the data path but signal
- * handlers. It changes contexts and the TPT only through the CEU.
+ * Runs in the daemon's control thread, except control_thread_waits(); only signal handlers run in the
+ * data path. It changes contexts and the TPT only through the CEU.
  */
 #include <stdint.h>
 #include <stdbool.h>
@@ -153,10 +153,10 @@ void control_destroy(struct control *c);
 int control_poll(struct control *c, int timeout_ms);
 
 /*
- * Waits until control_poll() has something to do, at most timeout_ms. Clients that ask again as soon as they are answered do
- * not wait for this thread to be woken: it looks for their next request for a moment first (base/look.h), as long as each user's
- * part of that lasts. `spare`: no lcore needs the CPU that the caller runs on. Else it sleeps at once, and the kernel may wake
- * it elsewhere. Without the caller's lock.
+ * Waits until control_poll() has something to do, at most timeout_ms. It first polls for a moment
+ * (base/look.h), within each user's part of that time, so that clients which send the next request as
+ * soon as they are answered need not wait for a wake-up. `spare`: no lcore needs the caller's CPU;
+ * else it sleeps at once, and the kernel may wake it elsewhere. Without the caller's lock.
  */
 void control_wait(struct control *c, int timeout_ms, bool spare);
 
@@ -165,9 +165,10 @@ void control_wait(struct control *c, int timeout_ms, bool spare);
 int control_adopt(struct control *c, int fd);
 
 /*
- * A thread of this process waits in the kernel, since since_ns of the monotonic clock, until the owner of memory that it accesses has
- * punched his hole. Asks it by a signal whose memory that is: it finds out as soon as it goes on, and control_poll() makes the owner pay.
- * Ignored while another thread is being asked. Any thread.
+ * Tells that a thread of this process waits in the kernel, since since_ns of the monotonic clock, for
+ * a client that punches a hole into memory which the thread accesses. A signal makes the thread find
+ * out which client as soon as it continues; control_poll() then charges its user. Ignored while
+ * another thread is being asked. Any thread.
  */
 void control_thread_waits(pid_t thread, uint64_t since_ns);
 
