@@ -297,8 +297,8 @@ static uint8_t ecn_class(uint8_t cc, uint8_t traffic_class)
 	return traffic_class | WIRE_ECN_ECT0;
 }
 
-/* The headers, Ethernet to UDP, of this QP's packets to `av`. NULL: a UD QP has no destination, each
- * request has its own. Returns the path's number: one that no module reads any more. */
+/* Makes the headers, Ethernet to UDP, of this QP's packets to `av`; NULL for UD, whose requests have
+ * destinations of their own. Returns the path's number, one that no module reads any more. */
 static unsigned make_path(struct ceu *ceu, struct qp *q, const struct control_address *av,
 			  const struct ceu_path *via)
 {

@@ -249,7 +249,7 @@ struct work_queue {
 	uint64_t *wr_id;
 };
 
-/* Requests posted and not completed. None if the daemon has completed what was never posted. */
+/* Requests posted but not completed; 0 if the daemon claims to have completed more than were posted. */
 static inline uint32_t outstanding(const struct work_queue *q)
 {
 	uint32_t n = q->head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE);
@@ -347,8 +347,8 @@ void port_attr_of(const struct control_port_reply *r, struct softhca_port_attr *
 /* Object lists; context.lock is held. */
 void node_add(struct softhca_context *ctx, struct node *node, enum node_kind kind);
 void node_remove(struct node *node);
-/* Asks the daemon to destroy the object by a request with its number; one that has died holds it no
- * more. 0; -EBUSY: others depend on it; -errno. */
+/* Has the daemon destroy the object; succeeds if the daemon has died. 0; -EBUSY: others depend on it;
+ * -errno. */
 int node_destroy(const struct node *node, enum control_type type, uint32_t number);
 
 /* ---- memory.c ---- */

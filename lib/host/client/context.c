@@ -15,7 +15,7 @@
 #include "client_priv.h"
 #include "host-abi/cm_channel.h"
 
-/* What a daemon may promise at most: the sizes of queues are computed in 32 bits. */
+/* Limits of what a daemon may announce: the sizes of queues are computed in 32 bits. */
 enum { QPS_MAX = 1 << QPN_INDEX_BITS_MAX, ENTRIES_MAX = 1 << 30, WQE_MAX = 1 << 12 };
 
 /* A hint to the core that this thread spins. */

@@ -297,7 +297,7 @@ int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc)
 		ring_unrung(cq->node.ctx);
 	spin_lock(&cq->lock);
 	consumed = cq->consumed;
-	end = consumed + cq->mask + 1; /* a daemon that writes on and on does not keep us here */
+	end = consumed + cq->mask + 1; /* even if the daemon keeps writing */
 	while (done < n && consumed != end) {
 		struct cqe *e = &cq->buffer[consumed & cq->mask];
 

@@ -271,7 +271,7 @@ static bool event_there(const struct softhca_context *ctx)
 void events_drain(struct softhca_context *ctx)
 {
 	pthread_mutex_lock(&ctx->event_lock);
-	/* What has been written by now, and no more: the daemon may write on and on. */
+	/* Bounded: the daemon may keep writing. */
 	for (unsigned int n = 0; n < EQ_ENTRIES && event_there(ctx); n++) {
 		struct eqe e = ctx->page->eq[ctx->eq_taken % EQ_ENTRIES];
 
@@ -289,8 +289,8 @@ static void drain(struct softhca_context *ctx)
 	pthread_mutex_unlock(&ctx->lock);
 }
 
-/* Takes one ring; should there be more, poll() returns once more. A daemon that rings on and on does not keep the
- * dispatcher from its other descriptors; one that has hung up there is as good as dead. */
+/* Takes one ring; if there are more, poll() returns again, so that a daemon that keeps ringing does not
+ * starve the dispatcher's other descriptors. One that hung up the bell counts as dead. */
 static void bell_take(struct softhca_context *ctx)
 {
 	char byte;

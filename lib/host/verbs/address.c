@@ -142,7 +142,7 @@ VERBS_PUBLIC int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, 
 			.sgid_index = (uint8_t)index,
 			.hop_limit = 0xff,
 			.traffic_class = route.traffic_class},
-		.dlid = wc->slid, /* wc->sl names the header, no priority */
+		.dlid = wc->slid, /* wc->sl names the header, not a priority */
 		.src_path_bits = wc->dlid_path_bits,
 		.is_global = 1,
 		.port_num = port,

@@ -179,7 +179,7 @@ void ucm_channel_serve(struct ucm_channel *ch)
 		begun = monotonic_ns();
 		got = serve_one(ch);
 		if (got < 0)
-			destroy_ids(ch); /* before the clock stops: it may take long */
+			destroy_ids(ch); /* within the time charged: it may take long */
 		share_spend(&ch->shares, SHARE_cm_us, (monotonic_ns() - begun) / 1000);
 		if (got < 0) {
 			ucm_channel_close(ch);

@@ -48,7 +48,8 @@ struct cm_service_limits {
 	struct cm_limits protocol;
 };
 
-/* Without devices. limits: NULL: none. NULL with errno: ENOMEM, or of epoll_create1(). */
+/* A service without devices. limits may be NULL (none). NULL with errno: ENOMEM, or of
+ * epoll_create1(). */
 struct cm_service *cm_service_create(const struct cm_service_limits *limits);
 /* Ends all channels. NULL is allowed. */
 void cm_service_destroy(struct cm_service *s);

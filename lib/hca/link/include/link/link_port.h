@@ -30,8 +30,8 @@ struct link_port {
 	uint16_t (*tx_burst)(struct link_port *port, uint16_t queue, struct rte_mbuf **frames,
 			     uint16_t n);
 	/*
-	 * Changes when a link that was lost has been replaced, or has returned: what was on its way then is
-	 * lost, and from now on asking for it helps. Atomic; the port writes it, on any thread.
+	 * Changes when the port has failed over, or a failed link has come back: packets in flight
+	 * are lost, and retransmission helps from now on. Atomic; written by the port, on any thread.
 	 */
 	uint32_t relinked;
 };
