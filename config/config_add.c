@@ -3,6 +3,7 @@
  * Pure. */
 #include <errno.h>
 #include <string.h>
+#include "config_file.h"
 #include "setting.h"
 
 /* The end of a ring that is not there yet has a place, as one that has been removed. */

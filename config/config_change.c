@@ -3,6 +3,7 @@
  * apply. Pure. */
 #include <errno.h>
 #include <string.h>
+#include "config_file.h"
 #include "setting.h"
 
 /* A comparison of two configurations. */

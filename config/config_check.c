@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+#include "config_file.h"
 #include "setting.h"
 
 enum {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rte_cfgfile.h>
+#include "config_file.h"
 #include "setting.h"
 
 enum {

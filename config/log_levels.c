@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The value of log_level. Pure: no files, no logging. */
 #include <string.h>
-#include "setting.h"
+#include "log_levels.h"
 
 /* The number of a word, or -1. */
 static int number_of(const char *word, const char *const *words, int count)

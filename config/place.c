@@ -7,22 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/ip.h"
-#include "setting.h"
-
-bool next_word(const char **list, char word[SETTING_WORD_BYTES])
-{
-	const char *from = *list + strspn(*list, " \t,");
-	size_t length = strcspn(from, ",");
-
-	*list = from + length;
-	while (length && isspace((unsigned char)from[length - 1]))
-		length--;
-	if (length >= SETTING_WORD_BYTES)
-		length = SETTING_WORD_BYTES - 1; /* longer than anything accepted */
-	memcpy(word, from, length);
-	word[length] = '\0';
-	return length > 0;
-}
+#include "place.h"
 
 /* An address in the form of a GID: IPv4 as ::ffff:a.b.c.d. */
 static bool parse_ip(const char *text, uint8_t ip[16], bool *v6)

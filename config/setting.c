@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* settings.def as arrays, look-up, and the parser of values of all kinds. Pure: no files, no
- * logging. */
+/* settings.def as arrays, look-up, and the parser of values by kind. Pure: no files, no logging. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include "log_levels.h"
+#include "place.h"
 #include "setting.h"
 
 #define STRUCT_DAEMON struct daemon_config
@@ -42,16 +42,6 @@ bool default_hca_begins(unsigned i)
 	return i == 0 || strcmp(default_hcas[i].name, default_hcas[i - 1].name) != 0;
 }
 
-int refuse(struct reason *why, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(why->text, sizeof(why->text), format, arguments);
-	va_end(arguments);
-	return -EINVAL;
-}
-
 const struct setting *setting_find(enum setting_scope scope, const char *key)
 {
 	for (unsigned i = 0; i < setting_count; i++) {
@@ -83,33 +73,6 @@ unsigned setting_line(const struct hca_section *h, const char *key)
 	unsigned line = h->line[setting_find(SCOPE_HCA, key) - settings];
 
 	return line ? line : h->line[CONFIG_LINES_MAX - 1];
-}
-
-bool name_is_valid(const char *name)
-{
-	if (!isalpha((unsigned char)*name))
-		return false;
-	for (; *name; name++) {
-		if (!isalnum((unsigned char)*name) && *name != '-' && *name != '_')
-			return false;
-	}
-	return true;
-}
-
-int parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out, struct reason *why)
-{
-	char *end;
-
-	if (!isdigit((unsigned char)*text))
-		return refuse(why, "'%.60s' is not a number", text);
-	errno = 0;
-	*out = strtoull(text, &end, 10);
-	if (*end)
-		return refuse(why, "'%.60s' is not a number", text);
-	if (errno || *out < min || *out > max)
-		return refuse(why, "%.60s is out of range %llu..%llu", text,
-			      (unsigned long long)min, (unsigned long long)max);
-	return 0;
 }
 
 /* All machines that DPDK and our formats support are little-endian. */
@@ -144,21 +107,6 @@ static int parse_probability(const char *value, double *field, struct reason *wh
 	if (*end || !isfinite(*field))
 		return refuse(why, "'%.60s' is not a number", value);
 	return *field <= 1.0 ? 0 : refuse(why, "%.60s is out of range 0..1", value);
-}
-
-int parse_choice(const char *value, const char *words, uint32_t *number, struct reason *why)
-{
-	const char *word = words;
-	size_t length = strlen(value);
-
-	for (*number = 0; word; ++*number) {
-		size_t word_length = strcspn(word, "|");
-
-		if (word_length == length && memcmp(word, value, length) == 0)
-			return 0;
-		word = word[word_length] ? word + word_length + 1 : NULL;
-	}
-	return refuse(why, "'%.60s' is none of %s", value, words);
 }
 
 static int parse_text(const struct setting *s, const char *value, char *field, struct reason *why)

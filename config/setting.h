@@ -3,8 +3,7 @@
 #define CONFIG_SETTING_H
 /* settings.def as data, private to config/. */
 #include "config/config.h"
-
-enum { SETTING_WORD_BYTES = 64 }; /* of a list */
+#include "words.h"
 
 enum setting_scope { SCOPE_DAEMON, SCOPE_HCA };
 
@@ -51,15 +50,6 @@ extern const unsigned setting_count;
 extern const struct default_hca default_hcas[];
 extern const unsigned default_hca_count;
 
-/* Why something was refused; without the file name, which the caller knows. */
-struct reason {
-	char text[256];
-	unsigned line; /* only set by config_check's functions; 0: none */
-};
-
-/* Always returns -EINVAL, so that a parser can end with it. */
-int refuse(struct reason *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 /* The setting of a key, or NULL. "lcore.header_parse.1" means the row lcore.STAGE[.ENGINE].
  */
 const struct setting *setting_find(enum setting_scope scope, const char *key);
@@ -75,47 +65,8 @@ int setting_parse(const struct setting *s, const char *key, const char *value, v
 /* The value as text, such that setting_parse() gives the same; of settings lcore.*: all of them. */
 void setting_text(const struct setting *s, const void *base, char out[CONFIG_TEXT_BYTES]);
 
-/* The next word of a list separated by commas, without the spaces around it, of which what is too
- * long is cut off: it is longer than anything accepted. False at the end. */
-bool next_word(const char **list, char word[SETTING_WORD_BYTES]);
-
-/* Parsers of addresses. 0; -EINVAL with *why. */
-int parse_addresses(const char *value, struct port_addresses *to, struct reason *why);
-int parse_gateways(const char *value, struct port_gateways *g, struct reason *why);
-int parse_peers(const char *value, struct peer_list *peers, struct reason *why);
-int parse_mac(const char *value, uint8_t mac[6], struct reason *why);
-/* `words`: of the setting cc, in the order of its values. */
-int parse_cc_rules(const char *value, const char *words, struct cc_rules *rules,
-		   struct reason *why);
-
-/* 0; -EINVAL with *why. */
-int parse_log_levels(const char *value, struct log_levels *levels, struct reason *why);
-
-/* Parsers of CPUs and placements. 0; -EINVAL with *why. */
-int parse_cpus(const char *value, struct config_cpus *cpus, struct reason *why);
-int parse_stages(const char *value, int16_t *cpu, struct reason *why);
-int parse_placement(const char *key, const char *value, struct hca_section *hca,
-		    struct reason *why);
-
-/* Finds a word in a list like none|dcqcn: *number is its position. 0; -EINVAL with *why. */
-int parse_choice(const char *value, const char *words, uint32_t *number, struct reason *why);
-
-/* Parses a decimal number. 0; -EINVAL with *why. */
-int parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out, struct reason *why);
-
-/* May it name an HCA or a prefix? a letter first, then letters, digits, - and _. */
-bool name_is_valid(const char *name);
-
 /* Sets all settings of a scope to their defaults. */
 void setting_defaults(enum setting_scope scope, void *base);
-
-/* Adds an HCA with default settings to *c, at the end, or in the place of one that has been removed. 0;
- * -EINVAL with *why (name, too many). */
-int config_add_hca(struct config *c, const char *name, struct hca_section **out,
-		   struct reason *why);
-
-/* The HCA of that name, or NULL. */
-struct hca_section *config_find_hca(struct config *c, const char *name);
 
 /* Records the line from which an HCA's setting (NULL: the section itself) was read; and returns it,
  * or the section's if the setting was not in the file. */

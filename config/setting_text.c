@@ -160,6 +160,20 @@ static void put_log_levels(struct text *t, const struct log_levels *levels)
 			    log_level_names[levels->module[i] - 1]);
 }
 
+static void put_permissions(struct text *t, uint32_t mode)
+{
+	if (mode)
+		put(t, "0%o", mode);
+}
+
+static void put_stages(struct text *t, int16_t cpu)
+{
+	if (cpu == CONFIG_CPU_AUTO)
+		put(t, "auto");
+	else
+		put(t, "all on lcore %d", cpu);
+}
+
 /* All that were set: those of one engine, and of all (the last row). */
 static void put_placements(struct text *t, const struct hca_section *h)
 {
@@ -205,8 +219,7 @@ void setting_text(const struct setting *s, const void *base, char out[CONFIG_TEX
 		put(&t, "%s", string);
 		break;
 	case KIND_PERMISSIONS:
-		if (*(const uint32_t *)field)
-			put(&t, "0%o", *(const uint32_t *)field);
+		put_permissions(&t, *(const uint32_t *)field);
 		break;
 	case KIND_HUGEPAGES:
 		put_hugepages(&t, *(const uint32_t *)field);
@@ -233,10 +246,7 @@ void setting_text(const struct setting *s, const void *base, char out[CONFIG_TEX
 		put_mac(&t, field);
 		break;
 	case KIND_STAGES:
-		if (*(const int16_t *)field == CONFIG_CPU_AUTO)
-			put(&t, "auto");
-		else
-			put(&t, "all on lcore %d", *(const int16_t *)field);
+		put_stages(&t, *(const int16_t *)field);
 		break;
 	case KIND_PLACEMENT:
 		put_placements(&t, base);

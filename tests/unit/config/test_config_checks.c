@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config_file.h"
 #include "configure.h"
 
 TEST(contradictions__refused)
