@@ -15,12 +15,26 @@ static inline void **ring_slots(const struct rte_ring *r)
 	return (void **)(uintptr_t)(r + 1);
 }
 
+/* Relaxed atomics, so that no compiler makes a memcpy() of it. */
+static inline void ring_copy_one(void **to, void *const *from)
+{
+	__atomic_store_n(to, *from, __ATOMIC_RELAXED);
+}
+
 /* One by one, as they were written and will be read: a wide load waits for the narrow stores that
- * it covers. Relaxed atomics, so that no compiler makes a memcpy() of it. */
+ * it covers. */
 static inline void ring_copy(void **to, void *const *from, uint32_t n)
 {
-	for (uint32_t i = 0; i < n; i++)
-		__atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
+	uint32_t i = 0;
+
+	for (; n - i >= 4; i += 4) {
+		ring_copy_one(to + i, from + i);
+		ring_copy_one(to + i + 1, from + i + 1);
+		ring_copy_one(to + i + 2, from + i + 2);
+		ring_copy_one(to + i + 3, from + i + 3);
+	}
+	for (; i < n; i++)
+		ring_copy_one(to + i, from + i);
 }
 
 /* Puts n pointers, which the producer knows to fit. Returns how many are in the ring then, or
