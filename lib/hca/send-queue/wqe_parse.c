@@ -32,10 +32,11 @@ enum wp_state {
 #include "pipeline/machine_define.h"
 
 struct wp {
-	struct rte_mbuf *held;	/* a request that VirtToPhys has pending: retried before others */
-	bool again;		/* the request in hand is one */
-	struct rte_mbuf *spare; /* for the next descriptor of a chain: had before the current one is
-				   parsed */
+	struct rte_mbuf *held; /* a request that VirtToPhys has pending: retried before others */
+	bool again;	       /* the request in hand is one */
+	/* For the descriptors of chains, each had before the one in front of it is parsed. Within one poll. */
+	struct rte_mbuf *spare[BURST];
+	unsigned spares;
 };
 
 /* One descriptor being parsed. */
@@ -58,8 +59,6 @@ void wp_destroy(struct engine *e)
 {
 	struct wp *w = e->wp;
 
-	if (w && w->spare)
-		rte_mbuf_raw_free(w->spare);
 	if (w && w->held)
 		rte_mbuf_raw_free(w->held);
 	rte_free(w);
@@ -352,8 +351,8 @@ static void prefetch_chain(const struct qp *q, uint32_t from, uint32_t to, uint3
 }
 
 /*
- * Fetches what the next unit of m names into `to`. False: the chain ends here, as it is written or
- * because the next descriptor does not lie in the queue (counted; there is nothing to complete).
+ * Fetches what the next unit of m names into `to`. False: the chain ends here, because the next
+ * descriptor does not lie in the queue (counted; there is nothing to complete).
  */
 static bool fetch_next(struct engine *e, const struct qp *q, struct rte_mbuf *m,
 		       struct rte_mbuf *to)
@@ -363,8 +362,6 @@ static bool fetch_next(struct engine *e, const struct qp *q, struct rte_mbuf *m,
 	struct request *n = request_of(to);
 	uint32_t units = next->ee_nds & WQE_NEXT_NDS_MASK;
 
-	if (!request_chains(m))
-		return false;
 	if (unlikely(!wqe_fetch(q, next->nda_nop >> WQE_NEXT_NDA_SHIFT << 6, units, to))) {
 		count(stage_counters(e, STAGE_DOORBELL_WQE), COUNTER_bad_wqe);
 		return false;
@@ -378,6 +375,28 @@ static bool fetch_next(struct engine *e, const struct qp *q, struct rte_mbuf *m,
 	n->sq_epoch = r->sq_epoch;
 	n->next = NULL;
 	return true;
+}
+
+/* At most `most`, 1 at least. False: there is none. */
+static bool spares_take(struct engine *e, struct wp *w, unsigned most)
+{
+	most = RTE_MIN(most, (unsigned)BURST);
+	if (unlikely(rte_mempool_get_bulk(e->descriptors, (void **)w->spare, most) != 0)) {
+		most = 1;
+		if (rte_mempool_get_bulk(e->descriptors, (void **)w->spare, most) != 0) {
+			count(stage_counters(e, STAGE_DOORBELL_WQE), COUNTER_wqe_descriptor_empty);
+			return false;
+		}
+	}
+	w->spares = most;
+	return true;
+}
+
+static void spares_return(struct engine *e, struct wp *w)
+{
+	if (w->spares)
+		rte_mempool_put_bulk(e->descriptors, (void **)w->spare, w->spares);
+	w->spares = 0;
 }
 
 /* Parses m and what follows it, into out[], until the chain ends or `room` or the allowance is used
@@ -394,22 +413,20 @@ static unsigned parse_chain(struct engine *e, struct qp *q, struct rte_mbuf *m,
 		allowed = 1;
 	*rest = m;
 	while (n < allowed) {
-		if (request_chains(m) && !w->spare &&
-		    !(w->spare = rte_mbuf_raw_alloc(e->descriptors))) {
-			count(stage_counters(e, STAGE_DOORBELL_WQE), COUNTER_wqe_descriptor_empty);
+		bool chains = request_chains(m);
+
+		if (chains && !w->spares && !spares_take(e, w, allowed - n))
 			return n;
-		}
 		if (unlikely(!parse_descriptor(e, q, m))) {
 			w->again = true;
 			return n;
 		}
 		out[n++] = m;
-		if (!fetch_next(e, q, m, w->spare)) {
+		if (!chains || !fetch_next(e, q, m, w->spare[w->spares - 1])) {
 			*rest = NULL;
 			return n;
 		}
-		*rest = m = w->spare;
-		w->spare = NULL;
+		*rest = m = w->spare[--w->spares];
 	}
 	return n;
 }
@@ -458,7 +475,7 @@ static bool take_one(struct engine *e, struct rte_mbuf **m)
 
 unsigned wp_poll(struct engine *e)
 {
-	const struct wp *w = e->wp;
+	struct wp *w = e->wp;
 	struct channel *out = &e->channel[CHANNEL_WP_DP];
 	/* No more than RequesterTransControl sends in a poll: what went ahead of it would hold the
 	 * descriptors that others need for whole chains. */
@@ -477,6 +494,7 @@ unsigned wp_poll(struct engine *e)
 		if (unlikely(w->held))
 			break;
 	}
+	spares_return(e, w);
 	if (n) {
 		count_n(stage_counters(e, STAGE_DOORBELL_WQE), COUNTER_wqes, n);
 		channel_put(out, m, n);
