@@ -84,9 +84,22 @@ static inline void write_ieth(uint8_t *p, const struct wire_headers *h)
 		p += (bytes);                                                                      \
 	}
 
-static inline void write_extensions(uint8_t *p, uint16_t headers, const struct wire_headers *h)
+static void write_all(uint8_t *p, uint16_t headers, const struct wire_headers *h)
 {
 	WIRE_EXTENSIONS(WRITE_IF, headers)
+}
+
+/* Most packets carry one RETH, or nothing. */
+enum { HAS_EXTENSIONS = WIRE_HAS_PAYLOAD - 1 };
+_Static_assert(WIRE_PLACE_PAYLOAD == WIRE_PLACES - 1, "all others are extensions");
+
+static inline void write_extensions(uint8_t *p, uint16_t headers, const struct wire_headers *h)
+{
+	headers &= HAS_EXTENSIONS;
+	if (headers == WIRE_HAS_RETH)
+		write_reth(p, h);
+	else if (headers)
+		write_all(p, headers, h);
 }
 
 unsigned int wire_write_transport(uint8_t *dst, const struct wire_headers *h)
@@ -181,10 +194,19 @@ static inline void read_ieth(const uint8_t *p, struct wire_headers *h)
 		p += (bytes);                                                                      \
 	}
 
-/* All of them are known to be present. */
-static void read_extensions(const uint8_t *p, uint16_t headers, struct wire_headers *h)
+static void read_all(const uint8_t *p, uint16_t headers, struct wire_headers *h)
 {
 	WIRE_EXTENSIONS(READ_IF, headers)
+}
+
+/* All of them are known to be present. */
+static inline void read_extensions(const uint8_t *p, uint16_t headers, struct wire_headers *h)
+{
+	headers &= HAS_EXTENSIONS;
+	if (headers == WIRE_HAS_RETH)
+		read_reth(p, h);
+	else if (headers)
+		read_all(p, headers, h);
 }
 
 void wire_read_differing(const uint8_t *p, struct wire_headers *h)
