@@ -172,9 +172,9 @@ static inline void mq_link(bool one_lcore, struct mq_list *l, uint32_t *next, ui
 	__atomic_store_n(&l->produced, l->produced + 1, __ATOMIC_RELEASE);
 }
 
-/* Unlinks the head, whose next is *next. Consumer; the list is not empty. The caller gives the
- * index back afterwards. */
-static inline void mq_unlink(bool one_lcore, struct mq_list *l, uint32_t *next)
+/* Unlinks the first n elements, the last of which has the next *next. Consumer; the list has as many. The
+ * caller gives their indices back afterwards. */
+static inline void mq_unlink(bool one_lcore, struct mq_list *l, uint32_t n, uint32_t *next)
 {
 	uint32_t after = __atomic_load_n(next, __ATOMIC_ACQUIRE);
 
@@ -182,7 +182,7 @@ static inline void mq_unlink(bool one_lcore, struct mq_list *l, uint32_t *next)
 		after = mq_swing(one_lcore, next, MQ_CLOSED);
 	if (after != MQ_NIL) /* else the producer sets the head, and may have done so already */
 		__atomic_store_n(&l->head, after, __ATOMIC_RELEASE);
-	__atomic_store_n(&l->consumed, l->consumed + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->consumed, l->consumed + n, __ATOMIC_RELEASE);
 }
 
 /* Field by field: a copy of a structure that was just filled would wait for its stores. */
@@ -247,21 +247,34 @@ static inline bool mq_heads(struct multi_queue *mq, const struct mq_list *sw_lis
 	return *sw || *rd;
 }
 
-/* Removes the head. The caller has dealt with its contents (the mbuf) before. Consumer; the list is
- * not empty. */
-static inline void sw_pop(struct multi_queue *mq, struct mq_list *l)
+/* Removes the first n packets, 1 at least. The caller has dealt with their contents (the mbufs) before. Consumer; the
+ * list has as many. */
+static inline void sw_pop_run(struct multi_queue *mq, struct mq_list *l, uint32_t n)
 {
+	struct mq_free *f = &mq->sw_free;
 	uint32_t i = l->head;
 
-	mq_unlink(mq->one_lcore, l, &mq->sw[i].next);
-	mq_give(&mq->sw_free, i);
+	/* Nobody looks there before they are given. */
+	for (uint32_t k = 0; k < n - 1; k++) {
+		f->fifo[(f->given + k) & f->mask] = i;
+		i = mq->sw[i].next; /* each has one: only the last one's may change now */
+	}
+	f->fifo[(f->given + n - 1) & f->mask] = i;
+	mq_unlink(mq->one_lcore, l, n, &mq->sw[i].next);
+	__atomic_store_n(&f->given, f->given + n, __ATOMIC_RELEASE);
+}
+
+/* Removes the head; the same of all three. */
+static inline void sw_pop(struct multi_queue *mq, struct mq_list *l)
+{
+	sw_pop_run(mq, l, 1);
 }
 
 static inline void rd_pop(struct multi_queue *mq, struct mq_list *l)
 {
 	uint32_t i = l->head;
 
-	mq_unlink(mq->one_lcore, l, &mq->rd[i].next);
+	mq_unlink(mq->one_lcore, l, 1, &mq->rd[i].next);
 	mq_give(&mq->rd_free, i);
 }
 
@@ -269,7 +282,7 @@ static inline void re_pop(struct multi_queue *mq, struct mq_list *l)
 {
 	uint32_t i = l->head;
 
-	mq_unlink(mq->one_lcore, l, &mq->re[i].next);
+	mq_unlink(mq->one_lcore, l, 1, &mq->re[i].next);
 	mq_give(&mq->re_free, i);
 }
 

@@ -62,23 +62,23 @@ static inline void released_add(struct engine *e, struct released *r, struct rte
 
 void rrc_release(struct engine *e, struct qp *q, uint32_t upto)
 {
-	uint32_t unacked = q->rrc.unacked_psn, consumed = q->mq.sw.consumed;
+	uint32_t unacked = q->rrc.unacked_psn, left = mq_count(&q->mq.sw), n = 0;
 	struct rd_element *rd = rd_head(e->mq, &q->mq.rd);
+	const struct sw_element *sw = sw_head(e->mq, &q->mq.sw);
 	struct released done;
-	struct sw_element *sw;
 
 	done.count = 0;
-	while ((sw = sw_head(e->mq, &q->mq.sw)) && psn_before_eq(sw->psn, upto) &&
-	       !read_is_older(sw, rd)) {
-		uint8_t flags = sw->flags;
-
+	while (n < left && psn_before_eq(sw->psn, upto) && !read_is_older(sw, rd)) {
 		released_add(e, &done, sw->m);
-		complete_ok(e, q, flags, sw->wqe_offset, sw->opcode, sw->length);
+		complete_ok(e, q, sw->flags, sw->wqe_offset, sw->opcode, sw->length);
 		unacked = psn_add(sw->psn, 1);
-		sw_pop(e->mq, &q->mq.sw);
+		if (++n < left)
+			sw = &e->mq->sw[sw->next];
 	}
+	if (n)
+		sw_pop_run(e->mq, &q->mq.sw, n);
 	released_free(e, &done);
-	mq_discharge(&e->mq->sw_free, q, q->mq.sw.consumed - consumed);
+	mq_discharge(&e->mq->sw_free, q, n);
 	if (rd && psn_before_eq(rd->psn, upto))
 		unacked = psn_add(rd->psn, q->rrc.read_packets);
 	rrc_advance(e, q, unacked);

@@ -204,7 +204,7 @@ TEST(mq_unlink__last_leaves_the_head_to_the_producer)
 
 	put(mq, &l, 1);
 	l.head = 3; /* as if the producer had been there between closing and now */
-	mq_unlink(false, &l, &mq->sw[l.tail].next);
+	mq_unlink(false, &l, 1, &mq->sw[l.tail].next);
 	assert_int_equal(l.head, 3);
 	assert_int_equal(mq_count(&l), 0);
 	multi_queue_unmake();

@@ -45,17 +45,22 @@ static void *producer(void *arg)
 	return NULL;
 }
 
-/* Takes one element of that queue, if there is one. */
+/* Takes some elements of that queue, if there are any. */
 static bool consume(struct shared *s, uint32_t q)
 {
 	struct sw_element *x = sw_head(s->mq, &s->list[q]);
+	uint32_t n = RTE_MIN(mq_count(&s->list[q]), 1 + s->next[q] % 4);
 
 	if (!x)
 		return false;
-	if (x->psn != s->next[q] || x->wqe_offset != q || x->length != ~x->psn)
-		s->wrong++;
-	s->next[q]++;
-	sw_pop(s->mq, &s->list[q]);
+	for (uint32_t i = 0; i < n; i++) {
+		if (x->psn != s->next[q] || x->wqe_offset != q || x->length != ~x->psn)
+			s->wrong++;
+		s->next[q]++;
+		if (i + 1 < n)
+			x = &s->mq->sw[x->next];
+	}
+	sw_pop_run(s->mq, &s->list[q], n);
 	return true;
 }
 
