@@ -19,14 +19,11 @@ enum { COPY_BYTES_CALL_MIN = 512, COPY_BYTES_CALL_PART = 2048 };
 /* The most bytes of one call, where dst is not aligned to a cache line and where it is. Written before main(). */
 extern size_t copy_bytes_call_max[2];
 
-/* Copies n bytes from src to dst, which do not overlap. Any thread. */
-static inline void copy_bytes(void *dst, const void *src, size_t n)
+/* The same as copy_bytes(), without what is short enough to be inlined. */
+static __rte_noinline __rte_unused void copy_bytes_any(uint8_t *to, const uint8_t *from, size_t n)
 {
-	const uint8_t *from = src;
-	uint8_t *to = dst;
-
 	if (n >= COPY_BYTES_CALL_MIN) {
-		size_t max = copy_bytes_call_max[(uintptr_t)dst % RTE_CACHE_LINE_SIZE == 0];
+		size_t max = copy_bytes_call_max[(uintptr_t)to % RTE_CACHE_LINE_SIZE == 0];
 
 		do {
 			size_t part = RTE_MIN(n, max);
@@ -41,6 +38,20 @@ static inline void copy_bytes(void *dst, const void *src, size_t n)
 	}
 	if (n)
 		rte_memcpy(to, from, n);
+}
+
+/* Copies n bytes from src to dst, which do not overlap. Any thread. */
+static inline void copy_bytes(void *dst, const void *src, size_t n)
+{
+	const uint8_t *from = src;
+	uint8_t *to = dst;
+
+	if (n < 32 || n > 64) {
+		copy_bytes_any(to, from, n);
+		return;
+	}
+	rte_mov32(to, from); /* two halves that overlap */
+	rte_mov32(to + n - 32, from + n - 32);
 }
 
 #endif
