@@ -353,7 +353,6 @@ bool wire_parse_next(const uint8_t *frame, const uint8_t *before, struct wire_fr
 		return false;
 	f->src_ip = frame + (f->src_ip - before);
 	f->dst_ip = frame + (f->dst_ip - before);
-	wire_read_differing(frame + bth, &f->h);
 	return true;
 }
 

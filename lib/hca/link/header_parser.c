@@ -242,8 +242,8 @@ static bool admitted(struct engine *e, struct qp *q, const struct rte_mbuf *m,
 }
 
 /* Fills in the metadata, with nothing but what the frame says: it may be in the receiver's hands
- * already, if its sender has released it and had sent it twice. */
-static inline void hp_describe(struct rte_mbuf *m, const struct wire_frame *f)
+ * already, if its sender has released it and had sent it twice. `f` has the first headers of its train. */
+static inline void hp_describe(struct rte_mbuf *m, const struct wire_frame *f, bool continues)
 {
 	struct arrival *a = arrival_of(m);
 
@@ -255,6 +255,10 @@ static inline void hp_describe(struct rte_mbuf *m, const struct wire_frame *f)
 	a->is_ipv6 = f->is_ipv6;
 	a->congested = (f->tos & WIRE_ECN_BITS) == WIRE_ECN_CE;
 	a->headers = f->h;
+	if (continues)
+		wire_read_differing(
+			rte_pktmbuf_mtod_offset(m, const uint8_t *, f->transport_offset),
+			&a->headers);
 	a->icrc_bytes = icrc_later(m, f) ? f->transport_end - f->l3_offset : 0;
 }
 
@@ -292,7 +296,7 @@ static __rte_noinline void take_cnp(struct engine *e, const struct wire_frame *f
  */
 struct train {
 	const struct rte_mbuf *last; /* its last packet so far, while that is ours; NULL: none */
-	struct wire_frame f;	     /* of the packet at work */
+	struct wire_frame f;	     /* of the packet at work; the headers are the first one's */
 	struct qp *qp;
 	struct qp_way way; /* by which they were judged: their path, and no migration at work */
 	uint64_t bytes;	   /* of all frames of the burst */
@@ -322,7 +326,7 @@ static void take_numberless(struct engine *e, struct rte_mbuf *m, const struct w
 		count(hp_counters(e), COUNTER_drop_rx_peer);
 		return;
 	}
-	hp_describe(m, f);
+	hp_describe(m, f, false);
 	multicast_keep(e, m);
 }
 
@@ -372,7 +376,7 @@ static inline struct qp *hp_parse(struct engine *e, struct train *t, struct rte_
 	}
 	if (!continues && !train_begin(e, t, m))
 		return NULL;
-	hp_describe(m, &t->f);
+	hp_describe(m, &t->f, continues);
 	t->last = m;
 	return t->qp;
 }

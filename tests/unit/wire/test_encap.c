@@ -269,6 +269,7 @@ static void check_next(bool ipv6, bool vlan, unsigned int bit)
 	assert_int_equal(wire_parse_next(b.frame, a.frame, &next), differing);
 	if (!differing)
 		return;
+	wire_read_differing(b.frame + b.bth, &next.h);
 	assert_int_equal(parse(&b, &want), WIRE_OK);
 	assert_memory_equal(&next, &want, sizeof(want));
 }

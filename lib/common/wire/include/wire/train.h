@@ -13,7 +13,8 @@ enum { WIRE_BTH_ALIKE_BYTES = 8 };
 /*
  * Parses the next received frame, which is as long as `before`. *f describes `before`: set by this
  * function, or by wire_parse_frame() with WIRE_OK or WIRE_ERR_OPCODE. True: the frame continues the
- * train, the same result holds for it, and *f now describes it. False: *f is unchanged; call
+ * train, the same result holds for it, and *f now describes it, except that what
+ * wire_read_differing() reads is still the first packet's. False: *f is unchanged; call
  * wire_parse_frame().
  */
 bool wire_parse_next(const uint8_t *frame, const uint8_t *before, struct wire_frame *f);
