@@ -8,15 +8,16 @@
 #include "base/assert.h"
 #include "v2p_priv.h"
 
-bool v2p_map_second(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va, uint64_t length,
+bool v2p_map_second(struct v2p_port *port, uint32_t pd, uint32_t key, uint64_t va, uint64_t length,
 		    uint32_t access, uint8_t **addr)
 {
-	uint32_t n = v2p_index(v, key) & v->mpt_cache.set_mask, seq;
-	const struct mpt_entry *m = (const struct mpt_entry *)mpt_lines(&v->mpt_cache, n) + 1;
-	struct tpt_set *s = &v->mpt_cache.sets[n];
+	const struct tpt_cache *c = &port->v2p->mpt_cache;
+	uint32_t n = v2p_index(port->v2p, key) & c->set_mask, seq;
+	const struct mpt_entry *m = (const struct mpt_entry *)mpt_lines(c, n) + 1;
+	struct tpt_set *s = &c->sets[n];
 
 	seq = __atomic_load_n(&s->seq, __ATOMIC_ACQUIRE);
-	return key != 0 && mpt_is(m, key) && mpt_allows(m, s, 1, seq, pd, va, length, access, addr);
+	return mpt_is(m, key) && mpt_allows(port, m, s, 1, seq, pd, key, va, length, access, addr);
 }
 
 /* A read miss: select and replace with what memory holds, which is not dirty. */

@@ -84,6 +84,35 @@ TEST(v2p_map__refusals_in_order)
 	assert_int_equal(map(FX_PD, KEY, 0, 100, ACCESS_REMOTE_READ), V2P_LENGTH_ERR);
 }
 
+/* What the look-up before has found is no answer to another question, nor when it has changed. */
+TEST(v2p_map__right_after_a_success)
+{
+	static const struct {
+		uint32_t pd, key;
+		uint64_t va;
+		uint32_t access;
+		enum v2p_state answer;
+	} rows[] = {
+		{FX_PD, KEY, 1063, ACCESS_REMOTE_READ, V2P_SUCCESS},
+		{FX_PD, KEY, 1064, ACCESS_REMOTE_READ, V2P_LENGTH_ERR},
+		{FX_PD, KEY, 999, ACCESS_REMOTE_READ, V2P_LENGTH_ERR},
+		{99, KEY, 1000, ACCESS_REMOTE_READ, V2P_PD_ERR},
+		{FX_PD, KEY + 1, 1000, ACCESS_REMOTE_READ, V2P_KEY_ERR},
+		{FX_PD, KEY, 1000, ACCESS_REMOTE_WRITE, V2P_FLAGS_ERR},
+	};
+
+	assert_int_equal(write_mpt(1000, 64, ACCESS_REMOTE_READ), 0);
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		assert_int_equal(map(FX_PD, KEY, 1000, 64, ACCESS_REMOTE_READ), V2P_SUCCESS);
+		assert_int_equal(map(rows[i].pd, rows[i].key, rows[i].va, 1, rows[i].access),
+				 rows[i].answer);
+	}
+	assert_int_equal(map(FX_PD, KEY, 1000, 64, ACCESS_REMOTE_READ), V2P_SUCCESS);
+	assert_int_equal(v2p_invalidate_mpt(fx->e->v2p, KEY), 0);
+	assert_int_equal(write_mpt(1000, 32, ACCESS_REMOTE_READ), 0);
+	assert_int_equal(map(FX_PD, KEY, 1000, 64, ACCESS_REMOTE_READ), V2P_LENGTH_ERR);
+}
+
 TEST(v2p_map__each_right)
 {
 	for (uint32_t has = 0; has < 16; has++) {

@@ -172,6 +172,20 @@ struct mtt_queue {
 	uint8_t channel[V2P_CHANNELS];
 };
 
+/*
+ * What the last look-up of a poll has found in an entry: the next one, if it is like it, need not read the entry again as long
+ * as the sequence number of its set is the same.
+ */
+struct v2p_last {
+	uint32_t key;	     /* 0: none yet; forgotten at the next poll */
+	uint32_t pd, access; /* as requested */
+	uint32_t seq;
+	const uint32_t *seq_now;
+	uint64_t start; /* 0 with V2P_RELATIVE */
+	uint64_t length;
+	uint8_t *phys;
+};
+
 /* The port of one stage of one engine, or of the control thread; used only by its lcore. */
 struct v2p_port {
 	struct v2p *v2p;
@@ -180,6 +194,7 @@ struct v2p_port {
 	uint8_t selected;	   /* channel served first at the next poll */
 	uint8_t mtt_selected;	   /* enum mtt_class, the same */
 	bool pend_misses; /* a miss is pending as in the hardware; false: it is filled at once */
+	struct v2p_last last;
 	struct mtt_queue mtt[MTT_CLASSES];
 	struct v2p_slot slot[V2P_CHANNELS];
 } __attribute__((aligned(64)));
@@ -366,12 +381,12 @@ static inline bool mpt_is(const struct mpt_entry *m, uint32_t key)
 
 /* The rest of v2p_map_cached(): the key's entry is in this way of the set, whose sequence number
  * was `seq` before. */
-static inline bool mpt_allows(const struct mpt_entry *m, struct tpt_set *s, uint32_t way,
-			      uint32_t seq, uint32_t pd, uint64_t va, uint64_t length,
-			      uint32_t access, uint8_t **addr)
+static inline bool mpt_allows(struct v2p_port *port, const struct mpt_entry *m, struct tpt_set *s,
+			      uint32_t way, uint32_t seq, uint32_t pd, uint32_t key, uint64_t va,
+			      uint64_t length, uint32_t access, uint8_t **addr)
 {
 	const uint32_t rights = (access & ~V2P_RELATIVE) | V2P_PLAIN;
-	uint64_t at = va, bytes;
+	uint64_t start = 0, bytes;
 	uint8_t *phys;
 
 	if (unlikely(__atomic_load_n(&m->pd, __ATOMIC_ACQUIRE) != pd))
@@ -379,39 +394,68 @@ static inline bool mpt_allows(const struct mpt_entry *m, struct tpt_set *s, uint
 	if (unlikely((__atomic_load_n(&m->access, __ATOMIC_ACQUIRE) & rights) != rights))
 		return false;
 	if (!(access & V2P_RELATIVE))
-		at -= __atomic_load_n(&m->start, __ATOMIC_ACQUIRE);
+		start = __atomic_load_n(&m->start, __ATOMIC_ACQUIRE);
 	bytes = __atomic_load_n(&m->length, __ATOMIC_ACQUIRE);
-	if (unlikely(at > bytes || length > bytes - at))
+	if (unlikely(va - start > bytes || length > bytes - (va - start)))
 		return false;
 	phys = __atomic_load_n(&m->phys, __ATOMIC_ACQUIRE);
 	if (unlikely(__atomic_load_n(&s->seq, __ATOMIC_RELAXED) != (seq & ~1u)))
 		return false; /* held, or changed during the read */
 	tpt_used(s, way);
-	*addr = phys + at;
+	port->last = (struct v2p_last){.key = key,
+				       .pd = pd,
+				       .access = access,
+				       .seq = seq,
+				       .seq_now = &s->seq,
+				       .start = start,
+				       .length = bytes,
+				       .phys = phys};
+	*addr = phys + (va - start);
 	return true;
 }
 
 /* The same for the second way of the key's set. */
-bool v2p_map_second(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va, uint64_t length,
+bool v2p_map_second(struct v2p_port *port, uint32_t pd, uint32_t key, uint64_t va, uint64_t length,
 		    uint32_t access, uint8_t **addr);
+
+/* Does what the last look-up has found allow this one, too? The entry has not changed since: as if it were
+ * read now. */
+static inline bool v2p_map_again(const struct v2p_last *l, uint32_t pd, uint32_t key, uint64_t va,
+				 uint64_t length, uint32_t access, uint8_t **addr)
+{
+	uint64_t at = va - l->start;
+
+	if (l->key != key || l->pd != pd || l->access != access || at > l->length ||
+	    length > l->length - at || __atomic_load_n(l->seq_now, __ATOMIC_ACQUIRE) != l->seq)
+		return false;
+	*addr = l->phys + at;
+	return true;
+}
 
 /*
  * The fast path of all look-ups, taken by most accesses: the entry is cached, plain, and allows the
  * access. False: not so, and the slow path finds out why. It reads as few words as possible, and no
  * tags: a line whose words name a key is that key's (tpt_drop() clears them).
  */
-static inline bool v2p_map_cached(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va,
+static inline bool v2p_map_cached(struct v2p_port *port, uint32_t pd, uint32_t key, uint64_t va,
 				  uint64_t length, uint32_t access, uint8_t **addr)
 {
-	const struct tpt_cache *c = &v->mpt_cache;
-	uint32_t n = v2p_index(v, key) & c->set_mask, seq;
-	const struct mpt_entry *m = (const struct mpt_entry *)mpt_lines(c, n);
-	struct tpt_set *s = &c->sets[n];
+	const struct tpt_cache *c = &port->v2p->mpt_cache;
+	const struct mpt_entry *m;
+	struct tpt_set *s;
+	uint32_t n, seq;
 
+	if (unlikely(key == 0))
+		return false;
+	if (likely(v2p_map_again(&port->last, pd, key, va, length, access, addr)))
+		return true;
+	n = v2p_index(port->v2p, key) & c->set_mask;
+	m = (const struct mpt_entry *)mpt_lines(c, n);
+	s = &c->sets[n];
 	seq = __atomic_load_n(&s->seq, __ATOMIC_ACQUIRE);
-	if (unlikely(!mpt_is(m, key) || key == 0))
-		return v2p_map_second(v, pd, key, va, length, access, addr);
-	return mpt_allows(m, s, 0, seq, pd, va, length, access, addr);
+	if (unlikely(!mpt_is(m, key)))
+		return v2p_map_second(port, pd, key, va, length, access, addr);
+	return mpt_allows(port, m, s, 0, seq, pd, key, va, length, access, addr);
 }
 
 static inline void v2p_count(struct v2p_port *port, enum v2p_channel channel)
@@ -419,13 +463,13 @@ static inline void v2p_count(struct v2p_port *port, enum v2p_channel channel)
 	count(port->counters, (enum counter)(COUNTER_v2p_ceu + channel));
 }
 
-/* Tries only the short path, for `length` > 0 bytes of one's own memory. False: nothing has
+/* Tries only the short path, for `length` > 0 bytes. False: nothing has
  * happened yet; call v2p_request(). */
 static inline bool v2p_map_short(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
 				 uint32_t key, uint64_t va, uint64_t length, uint32_t access,
 				 uint8_t **addr)
 {
-	if (unlikely(!v2p_map_cached(port->v2p, pd, key, va, length, access, addr)))
+	if (unlikely(!v2p_map_cached(port, pd, key, va, length, access, addr)))
 		return false;
 	v2p_count(port, channel);
 	return true;
@@ -456,7 +500,7 @@ static inline enum v2p_state v2p_request(struct v2p_port *port, enum v2p_channel
 	if (length == 0)
 		return V2P_SUCCESS;
 	v2p_count(port, channel);
-	if (likely(v2p_map_cached(port->v2p, pd, key, va, length, access, addr)))
+	if (likely(v2p_map_cached(port, pd, key, va, length, access, addr)))
 		return V2P_SUCCESS;
 	return v2p_request_slow(port, channel, pd, qpn, key, va, length, access, addr, run);
 }
@@ -481,7 +525,7 @@ static inline enum v2p_state v2p_check(struct v2p_port *port, enum v2p_channel c
 	if (length == 0)
 		return V2P_SUCCESS;
 	v2p_count(port, channel);
-	if (likely(v2p_map_cached(port->v2p, pd, key, va, length, access, &addr)))
+	if (likely(v2p_map_cached(port, pd, key, va, length, access, &addr)))
 		return V2P_SUCCESS;
 	return v2p_request_slow(port, channel, pd, qpn, key, va, length, access | V2P_CHECK_ONLY,
 				&addr, &run);
@@ -493,6 +537,7 @@ unsigned v2p_poll_pending(struct v2p_port *port);
  * first, the others in turn. Returns how many were completed. */
 static inline unsigned v2p_poll(struct v2p_port *port)
 {
+	port->last.key = 0;
 	return likely(port->pending == 0) ? 0 : v2p_poll_pending(port);
 }
 
