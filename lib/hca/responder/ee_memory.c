@@ -41,13 +41,6 @@ enum ee_state step_entry_fetch(struct ee_work *w)
 	return fail(w, OUTCOME_LOCAL_QP_OP);
 }
 
-static inline bool is_long(const struct ee_work *w, uint64_t message_bytes)
-{
-	uint32_t limit = engine_setting(w->e, nt_copy_bytes);
-
-	return unlikely(limit && message_bytes >= limit);
-}
-
 /* Writes `bytes` bytes of src into the entries of the open descriptor. */
 static enum wire_outcome scatter(struct ee_work *w, const uint8_t *src, uint32_t bytes, bool nt)
 {
@@ -112,7 +105,7 @@ enum ee_state step_send_scatter(struct ee_work *w)
 	if (w->qp->service == SERVICE_UD)
 		w->outcome = scatter_grh(w);
 	if (likely(w->outcome == OUTCOME_OK))
-		w->outcome = scatter(w, src, w->a->payload_bytes, is_long(w, w->total));
+		w->outcome = scatter(w, src, w->a->payload_bytes, ee_is_long(w->e, w->total));
 	if (unlikely(w->outcome != OUTCOME_OK))
 		return w->then ? EE_IDLE : EE_ASYNC_ERROR;
 	if (unlikely(!payload_held(w)))
@@ -189,7 +182,7 @@ enum ee_state step_write_data(struct ee_work *w)
 {
 	const uint8_t *src = w->payload;
 	uint32_t bytes = w->a->payload_bytes;
-	bool nt = is_long(w, (uint64_t)w->total - bytes + w->write.left);
+	bool nt = ee_is_long(w->e, (uint64_t)w->total - bytes + w->write.left);
 	enum v2p_state s;
 
 	if (likely(w->run >= bytes)) {

@@ -46,6 +46,8 @@ struct execution_engine {
 	struct deferred_ack deferred[BURST]; /* qp->ee.ack_pending is the index, plus one */
 	struct qp *sack[BURST];		     /* QPs that are to send one: ee_gap.sack */
 	unsigned out_count, done_count, deferred_count, sack_count;
+	struct qp *
+		writer; /* the last packet was a WRITE ONLY of this RC QP, executed; else NULL. In a burst */
 	/* Packets for the next poll, in order: to retry, or kept until now and without room, and the
 	 * rest of the burst behind them. */
 	struct rte_mbuf *held[2 * BURST];
@@ -81,6 +83,14 @@ struct ee_work {
 	uint8_t entry; /* SEND_SCATTER: where in the receive descriptor the packet begins ... */
 	uint32_t entry_bytes; /* ... and in its entry */
 };
+
+/* Is the payload of a message that long to bypass the caches? */
+static inline bool ee_is_long(const struct engine *e, uint64_t message_bytes)
+{
+	uint32_t limit = engine_setting(e, nt_copy_bytes);
+
+	return unlikely(limit && message_bytes >= limit);
+}
 
 static inline void free_packet(struct ee_work *w)
 {

@@ -16,6 +16,7 @@
  */
 #include <rte_malloc.h>
 #include "completion/completion.h"
+#include "copy.h"
 #include "ee_work.h"
 #include "execution_engine.h"
 #include "pipeline/frames.h"
@@ -31,14 +32,14 @@
 #include "pipeline/machine_define.h"
 
 /* One ACK for each QP and burst: the first mbuf that asks for it is kept, later ones are freed. */
-static inline void defer_ack(struct ee_work *w)
+static inline void defer_ack(struct execution_engine *ee, struct qp *qp, struct rte_mbuf *m)
 {
-	if (w->qp->ee.ack_pending) {
-		free_packet(w);
+	if (qp->ee.ack_pending) {
+		ee->done[ee->done_count++] = m;
 		return;
 	}
-	w->ee->deferred[w->ee->deferred_count++] = (struct deferred_ack){.qp = w->qp, .m = w->m};
-	w->qp->ee.ack_pending = (uint8_t)w->ee->deferred_count;
+	ee->deferred[ee->deferred_count++] = (struct deferred_ack){.qp = qp, .m = m};
+	qp->ee.ack_pending = (uint8_t)ee->deferred_count;
 }
 
 /* QUERY_QP reads it. */
@@ -158,14 +159,21 @@ static inline enum ee_state step_check_request(struct ee_work *w)
 									       : EE_ATOMIC;
 }
 
+/* So many PSNs have been executed. */
+static inline void expect_next(struct qp *qp, uint32_t psns)
+{
+	uint32_t next = psn_add(qp->ee.expected_psn, psns);
+
+	qp->ee.psn_laps += next < qp->ee.expected_psn;
+	set_expected(qp, next);
+}
+
 static inline enum ee_state step_cxt_wb(struct ee_work *w)
 {
 	struct qp *qp = w->qp;
-	uint32_t next = psn_add(qp->ee.expected_psn, w->psns);
 
 	count_n(w->c, COUNTER_executed_bytes, w->a->payload_bytes);
-	qp->ee.psn_laps += next < qp->ee.expected_psn;
-	set_expected(qp, next);
+	expect_next(qp, w->psns);
 	qp->ee.received_bytes = w->total;
 	if (unlikely(qp->ee.gap))
 		ee_fill_gap(w);
@@ -173,6 +181,8 @@ static inline enum ee_state step_cxt_wb(struct ee_work *w)
 		qp->ee.message = EE_MESSAGE_NONE;
 		qp->ee.msn = psn_add(qp->ee.msn, 1);
 		count(w->c, COUNTER_executed);
+		if (w->a->headers.opcode == WIRE_RC_WRITE_ONLY)
+			w->ee->writer = qp;
 	} else {
 		qp->ee.message = message_of(w->op);
 	}
@@ -203,7 +213,7 @@ static inline enum ee_state step_gen_resp(struct ee_work *w)
 		free_packet(w);
 		break;
 	case RESPONSE_ACK:
-		defer_ack(w);
+		defer_ack(w->ee, w->qp, w->m);
 		break;
 	case RESPONSE_READ:
 	case RESPONSE_ATOMIC:
@@ -375,6 +385,49 @@ static inline enum ee_then take_packet(struct engine *e, struct execution_engine
 	return execute(e, ee, c, m, payload);
 }
 
+/* Is it a WRITE of one packet from the peer that sent one just before, the one expected now, with nothing special about
+ * it? What else may refuse it (request_check()) is asked here, too. */
+static inline bool write_continues(const struct qp *qp, const struct arrival *a)
+{
+	const struct wire_headers *h = &a->headers;
+
+	return h->opcode == WIRE_RC_WRITE_ONLY && a->qpn == qp_number(qp) &&
+	       h->psn == qp->ee.expected_psn && !qp->ee.gap &&
+	       !(a->payload_elsewhere | a->congested | a->icrc_bytes) &&
+	       h->dma_len == a->payload_bytes && h->dma_len && h->dma_len <= qp->mtu_bytes &&
+	       qp->access & ACCESS_REMOTE_WRITE && qp_receives(qp_state(qp));
+}
+
+/*
+ * Executes such a WRITE: what the states from FETCH_CXT to GEN_RESP do to it, in one go. False: it is another packet, or
+ * VirtToPhys has more to say about its memory; nothing has happened.
+ */
+static inline bool write_next(struct engine *e, struct execution_engine *ee, struct counters *c,
+			      struct rte_mbuf *m)
+{
+	const struct arrival *a = arrival_of(m);
+	struct qp *qp = ee->writer;
+	uint32_t bytes = a->payload_bytes;
+	uint8_t *to;
+
+	if (!qp || !write_continues(qp, a) ||
+	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd,
+				    a->headers.rkey, a->headers.va, bytes, ACCESS_REMOTE_WRITE,
+				    &to)))
+		return false;
+	copy_payload(to, a->payload, bytes, ee_is_long(e, bytes));
+	count_n(c, COUNTER_executed_bytes, bytes);
+	count(c, COUNTER_executed);
+	expect_next(qp, 1);
+	qp->ee.received_bytes = bytes;
+	qp->ee.msn = psn_add(qp->ee.msn, 1);
+	if (a->headers.ackreq)
+		defer_ack(ee, qp, m);
+	else
+		ee->done[ee->done_count++] = m;
+	return true;
+}
+
 /* A gap has been filled: those that had come early go in front of the rest of the burst, as many as
  * there is room for. Returns how many the rest has now. */
 static __rte_noinline unsigned insert_early(struct execution_engine *ee, struct rte_mbuf **rest,
@@ -398,10 +451,15 @@ unsigned ee_poll(struct engine *e)
 	if (n == 0)
 		return 0;
 	ee->out_count = ee->done_count = ee->deferred_count = 0;
+	ee->writer = NULL;
 	prefetch_burst(e, burst, n);
 	for (unsigned i = 0; i < n; i++) {
-		enum ee_then then = take_packet(e, ee, c, burst[i]);
+		enum ee_then then;
 
+		if (write_next(e, ee, c, burst[i]))
+			continue;
+		ee->writer = NULL;
+		then = take_packet(e, ee, c, burst[i]);
 		if (likely(then == EE_NEXT))
 			continue;
 		if (then == EE_AGAIN) {

@@ -26,6 +26,44 @@ TEST(rc_write__address_is_kept_over_packets)
 	fx_assert_counter(executed_bytes, total);
 }
 
+/* In one burst, and in one of its own, the second is judged alike, and not as the first was. */
+TEST(rc_write__behind_one_of_one_packet)
+{
+	enum { NAK = 3 << 5 };
+	static const struct {
+		uint32_t bytes, dma_len, key, va, ahead, executed;
+		uint8_t syndrome;
+	} rows[] = {
+		{64, 64, FX_KEY, FX_VA + 64, 1, 2, 31},
+		{64, 64, FX_KEY, FX_VA + 64, 0, 1, 31}, /* a duplicate */
+		{0, 0, 1, 0, 1, 2, 31},
+		{64, 64, FX_KEY, FX_VA, 2, 1, NAK | AETH_NAK_SEQUENCE},
+		{64, 60, FX_KEY, FX_VA, 1, 1, NAK | AETH_NAK_INVALID_REQUEST},
+		{FX_MTU + 4, FX_MTU + 4, FX_KEY, FX_VA, 1, 1, NAK | AETH_NAK_INVALID_REQUEST},
+		{64, 64, FX_READ_KEY, FX_VA, 1, 1, NAK | AETH_NAK_REMOTE_ACCESS},
+		{64, 64, FX_KEY, FX_VA - 1, 1, 1, NAK | AETH_NAK_REMOTE_ACCESS},
+	};
+
+	for (unsigned i = 0; i < 2 * RTE_DIM(rows); i++) {
+		uint64_t executed = fx_counter(COUNTER_executed);
+		unsigned row = i / 2;
+
+		memset(&fx->qp->ee, 0, sizeof(fx->qp->ee));
+		fx->qp->state = QP_RTS;
+		fx_send(64, 1, .opcode = WIRE_RC_WRITE_ONLY, .psn = FX_PSN, .va = FX_VA,
+			.rkey = FX_KEY, .dma_len = 64);
+		if (i % 2)
+			fx_poll(1);
+		fx_send(rows[row].bytes, 2, .opcode = WIRE_RC_WRITE_ONLY,
+			.psn = psn_add(FX_PSN, rows[row].ahead), .va = rows[row].va,
+			.rkey = rows[row].key, .dma_len = rows[row].dma_len, .ackreq = 1);
+		fx_poll(1);
+		assert_int_equal(fx_frame()->h.syndrome, rows[row].syndrome);
+		assert_int_equal(fx_counter(COUNTER_executed) - executed, rows[row].executed);
+		fx_assert_pattern(fx->memory, 64, 1);
+	}
+}
+
 /* Another lcore holds what the READ needs: it continues when that is over, each time. */
 enum { PAGES_KEY = 0x5522, PAGE = 4096 };
 
