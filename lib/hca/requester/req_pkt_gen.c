@@ -179,6 +179,17 @@ static inline bool build(struct engine *e, struct train *t, const struct qp *q, 
 	return !t->icrc_omitted;
 }
 
+/* The queue pair of p; NULL: it has been reset or destroyed. */
+static inline const struct qp *packet_qp(const struct engine *e, const struct train *t,
+					 const struct packet *p)
+{
+	const struct qp *q = t->q;
+
+	if (!q || qp_number(q) != p->qpn)
+		q = qp_find(e->qps, p->qpn);
+	return likely(q && q->epoch == p->epoch) ? q : NULL;
+}
+
 /* Builds and passes on what came through one channel. */
 static unsigned take(struct engine *e, enum channel_id from, unsigned room)
 {
@@ -189,12 +200,11 @@ static unsigned take(struct engine *e, enum channel_id from, unsigned room)
 
 	for (unsigned i = 0; i < n; i++) {
 		struct packet *p = packet_of(m[i]);
-		struct qp *q;
+		const struct qp *q = packet_qp(e, &train, p);
 
 		if (i + 1 < n)
 			rte_prefetch0(packet_of(m[i + 1]));
-		q = qp_find(e->qps, p->qpn);
-		if (unlikely(!q || q->epoch != p->epoch)) {
+		if (unlikely(!q)) {
 			rte_pktmbuf_free(m[i]);
 			continue;
 		}

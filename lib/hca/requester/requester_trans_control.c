@@ -158,14 +158,16 @@ static unsigned take_requests(struct engine *e)
 {
 	struct rte_mbuf *m[2 * BURST];
 	unsigned n = channel_take(&e->channel[CHANNEL_DP_RTC], m, 2 * BURST);
+	struct qp *q = NULL;
 
 	for (unsigned i = 0; i < n; i++) {
-		struct qp *q = request_qp(e, STAGE_SEGMENTATION, m[i]);
+		const struct qp *before = q;
 
+		q = request_qp_after(e, STAGE_SEGMENTATION, m[i], q);
 		if (unlikely(!q))
 			continue;
 		requests_append(&q->rtc.head, &q->rtc.tail, m[i]);
-		if (!q->rtc.parked)
+		if (q != before && !q->rtc.parked)
 			active_add(e, q);
 	}
 	return n;
@@ -394,7 +396,7 @@ static enum rtc_state rc_bad_req(struct visit *v)
 
 static enum rtc_state cxt_wb(struct visit *v)
 {
-	count(rtc_counters(v->e), COUNTER_requests);
+	v->requests++;
 	__atomic_store_n(&v->q->rtc.ssn, psn_add(v->q->rtc.ssn, 1), __ATOMIC_RELAXED);
 	v->q->rtc.lsn += !consumes_receive(v->r);
 	rtc_finish_request(v);
@@ -551,6 +553,15 @@ static void active_again(struct visit *v)
 	v->t->turn_left = left;
 }
 
+static inline void count_visit(const struct visit *v)
+{
+	struct counters *c = rtc_counters(v->e);
+
+	count_n(c, COUNTER_requests, v->requests);
+	count_n(c, COUNTER_request_packets, v->packets);
+	count_n(c, COUNTER_request_bytes, v->bytes);
+}
+
 /*
  * Ends the QP's turn: passes its packets on, arms its timer, wakes modules that wait for it, and
  * parks or reschedules it. One fence separates the stores of this turn (next_psn, the lists,
@@ -571,6 +582,7 @@ static void end_visit(struct visit *v, enum rtc_state state)
 	}
 	rtc_out_flush(v->e);
 	rtc_charge(v);
+	count_visit(v);
 	parking_fence();
 	if (rc && qp_outstanding(q)) {
 		if (!arm_timer(v->e, q))

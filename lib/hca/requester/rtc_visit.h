@@ -48,7 +48,10 @@ struct visit {
 	uint32_t sw, rd, re; /* elements put so far in its life, as far as they were charged */
 	unsigned room;	     /* left in RTC_RPG */
 	enum park_reason reason;
-	unsigned freed; /* descriptors, those in rtc.done and before */
+	unsigned freed;		    /* descriptors, those in rtc.done and before */
+	const struct packet *alike; /* the first of its packets in rtc.out; NULL: none */
+	uint32_t requests, packets; /* done with; made */
+	uint64_t bytes;		    /* in those packets */
 	bool sent;
 	bool train; /* a request was judged and may be sent: so may those like it that follow, */
 	uint8_t train_traits; /* with these (enum user_trait) */

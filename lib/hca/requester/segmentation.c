@@ -28,8 +28,10 @@ void rtc_out_flush(struct engine *e)
  */
 static void out_put(struct visit *v, struct rte_mbuf *m)
 {
-	if (v->t->out_count == BURST)
+	if (v->t->out_count == BURST) {
 		rtc_out_flush(v->e);
+		v->alike = NULL;
+	}
 	v->t->out[v->t->out_count++] = m;
 	v->room--;
 	v->sent = true;
@@ -53,6 +55,24 @@ static uint8_t segment_opcode(const struct request *r, bool first, bool last)
 	return rc;
 }
 
+/* What the packets of a visit have in common: each gets it from the first that is still in out[]. */
+static inline void fill_alike(struct visit *v, struct packet *p)
+{
+	enum { BYTES = offsetof(struct packet, headers.va) };
+	struct wire_headers *h = &p->headers;
+
+	if (v->alike) {
+		memcpy(p, v->alike, BYTES);
+		return;
+	}
+	v->alike = p;
+	p->qpn = qp_number(v->q);
+	p->epoch = v->q->epoch;
+	h->dest_qp = v->q->dest_qpn;
+	h->pkey = v->q->pkey;
+	h->tver = h->migreq = h->fecn = h->becn = 0;
+}
+
 /* A packet with the headers of this segment. `m` is a fresh buffer. */
 static __rte_always_inline void fill_packet(struct visit *v, struct rte_mbuf *m, uint32_t bytes,
 					    const uint32_t *crc, bool first, bool last)
@@ -61,8 +81,7 @@ static __rte_always_inline void fill_packet(struct visit *v, struct rte_mbuf *m,
 	struct packet *p = packet_of(m);
 	struct wire_headers *h = &p->headers;
 
-	p->qpn = qp_number(v->q);
-	p->epoch = v->q->epoch;
+	fill_alike(v, p);
 	p->payload_bytes = bytes;
 	p->payload_crc = crc ? *crc : 0;
 	p->flags = crc ? PACKET_CRC : 0;
@@ -72,15 +91,10 @@ static __rte_always_inline void fill_packet(struct visit *v, struct rte_mbuf *m,
 	h->ackreq = 0;
 	h->se = last && r->flags & REQUEST_SOLICITED ? 1 : 0;
 	h->psn = v->q->rtc.next_psn;
-	h->dest_qp = v->q->dest_qpn;
-	h->pkey = v->q->pkey;
-	h->tver = h->migreq = h->fecn = h->becn = 0;
 	h->va = r->raddr;
 	h->rkey = r->rkey;
 	h->dma_len = r->length;
 	h->imm = h->invalidate_rkey = r->imm;
-	h->swap_add = r->swap_add;
-	h->compare = r->compare;
 }
 
 /* Prefetches the lines of a free buffer that the next segment will write, without reading it: not
@@ -190,8 +204,8 @@ static __rte_always_inline enum dp_answer segment_fill(struct visit *v, struct r
 	}
 	v->r->flags |= REQUEST_STARTED;
 	rtc_spend(v, s.bytes);
-	count(rtc_counters(v->e), COUNTER_request_packets);
-	count_n(rtc_counters(v->e), COUNTER_request_bytes, s.bytes);
+	v->packets++;
+	v->bytes += s.bytes;
 	return DP_COPIED;
 }
 
@@ -307,6 +321,8 @@ enum rtc_state rtc_rc_store_entry(struct visit *v)
 	x.swap_add = r->swap_add;
 	fill_packet(v, m, scatters ? 0 : r->length, NULL, true, true);
 	packet_of(m)->headers.ackreq = 1;
+	packet_of(m)->headers.swap_add = x.swap_add;
+	packet_of(m)->headers.compare = x.compare;
 	q->rtc.since_ack = 0;
 	rtc_spend(v, 0);
 	__atomic_store_n(&q->rtc.reads_issued, q->rtc.reads_issued + 1, __ATOMIC_RELEASE);
@@ -314,8 +330,8 @@ enum rtc_state rtc_rc_store_entry(struct visit *v)
 	v->reads--;
 	v->entries -= x.entries;
 	advance_psn(v, packets);
-	count(rtc_counters(v->e), COUNTER_request_packets);
-	count_n(rtc_counters(v->e), COUNTER_request_bytes, scatters ? 0 : r->length);
+	v->packets++;
+	v->bytes += scatters ? 0 : r->length;
 	out_put(v, m);
 	return RTC_CXT_WB;
 }

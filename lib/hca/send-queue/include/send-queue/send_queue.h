@@ -64,18 +64,26 @@ static inline void request_free(struct engine *e, struct rte_mbuf *m)
 	rte_mbuf_raw_free(m);
 }
 
-/* The QP that a request is for; NULL: it has been reset or destroyed, and the request has been
- * counted and freed. Any stage of the engine: `stage` is the caller's. */
-static inline struct qp *request_qp(struct engine *e, enum stage_id stage, struct rte_mbuf *m)
+/* The QP that a request is for, perhaps that of the one before (or NULL); NULL: it has been reset or
+ * destroyed, and the request has been counted and freed. Any stage of the engine: `stage` is the caller's. */
+static inline struct qp *request_qp_after(struct engine *e, enum stage_id stage, struct rte_mbuf *m,
+					  struct qp *before)
 {
 	const struct request *r = request_of(m);
-	struct qp *q = qp_find(e->qps, r->qpn);
+	struct qp *q = before;
 
+	if (!q || qp_number(q) != r->qpn)
+		q = qp_find(e->qps, r->qpn);
 	if (likely(q && q->epoch == r->epoch))
 		return q;
 	count(stage_counters(e, stage), COUNTER_drop_stale_wqe);
 	request_free(e, m);
 	return NULL;
+}
+
+static inline struct qp *request_qp(struct engine *e, enum stage_id stage, struct rte_mbuf *m)
+{
+	return request_qp_after(e, stage, m, NULL);
 }
 
 /* Lists of requests in a QP, each of one module. */
