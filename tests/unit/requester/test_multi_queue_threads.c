@@ -45,14 +45,14 @@ static void *producer(void *arg)
 	return NULL;
 }
 
-/* Takes some elements of that queue, if there are any. */
-static bool consume(struct shared *s, uint32_t q)
+/* Takes some elements of that queue. Returns how many. */
+static uint32_t consume(struct shared *s, uint32_t q)
 {
 	struct sw_element *x = sw_head(s->mq, &s->list[q]);
 	uint32_t n = RTE_MIN(mq_count(&s->list[q]), 1 + s->next[q] % 4);
 
 	if (!x)
-		return false;
+		return 0;
 	for (uint32_t i = 0; i < n; i++) {
 		if (x->psn != s->next[q] || x->wqe_offset != q || x->length != ~x->psn)
 			s->wrong++;
@@ -61,7 +61,7 @@ static bool consume(struct shared *s, uint32_t q)
 			x = &s->mq->sw[x->next];
 	}
 	sw_pop_run(s->mq, &s->list[q], n);
-	return true;
+	return n;
 }
 
 static void *consumer(void *arg)
@@ -70,14 +70,12 @@ static void *consumer(void *arg)
 	uint32_t left = ELEMENTS * s->queues, waits = 0;
 
 	while (left && !s->wrong) {
-		bool any = false;
+		uint32_t n = 0;
 
 		for (uint32_t q = 0; q < s->queues; q++)
-			if (consume(s, q)) {
-				left--;
-				any = true;
-			}
-		if (!any)
+			n += consume(s, q);
+		left -= n;
+		if (!n)
 			wait_a_little(&waits);
 	}
 	return NULL;
