@@ -335,13 +335,24 @@ static unsigned take_responses(struct engine *e)
 	struct rte_mbuf *m[BURST];
 	unsigned n = take_burst(e, m), done = 0, over = 0;
 
-	for (; done < n; done++) {
-		enum taken taken = take_response(e, c, m[done]);
+	while (done < n) {
+		unsigned run = rrc_is_whole(arrival_of(m[done]))
+				       ? rrc_take_run(e, c, m + done, n - done)
+				       : 0;
 
-		if (unlikely(taken == TAKEN_NOT))
-			break;
-		if (likely(taken == TAKEN))
-			m[over++] = m[done];
+		if (!run) {
+			enum taken taken = take_response(e, c, m[done]);
+
+			if (unlikely(taken == TAKEN_NOT))
+				break;
+			if (unlikely(taken == TAKEN_KEPT)) {
+				done++;
+				continue;
+			}
+			run = 1;
+		}
+		for (; run; run--)
+			m[over++] = m[done++];
 	}
 	if (unlikely(done < n)) {
 		rrc->holds = n - done;

@@ -6,6 +6,7 @@
  */
 #include "base/copy_bytes.h"
 #include "outstanding.h"
+#include "requester_trans_control.h"
 #include "request_opcodes.h"
 #include "rrc_acks.h"
 #include "rrc_early.h"
@@ -199,4 +200,82 @@ enum rrc_state rrc_step_read_release_entry(struct rrc_work *w)
 enum rrc_state rrc_step_read_flush(struct rrc_work *w)
 {
 	return rrc_fail(w, w->outcome);
+}
+
+/* ---- runs ---- */
+
+/* Nothing has happened to the queue pair that a response might change, or be changed by. */
+static inline bool run_begins(const struct qp *q)
+{
+	return qp_state(q) == QP_RTS && q->service == SERVICE_RC &&
+	       !(q->rrc.scattered | q->rrc.early_waits | q->repeat.ack_behind);
+}
+
+/* The READ or atomic that the response answers, with one scatter entry at the head; NULL: the
+ * response does not continue a run. It was sent, so its PSN is before `next`. */
+static inline struct rd_element *answered_whole(struct multi_queue *mq, const struct qp *q,
+						const struct arrival *a, uint8_t opcode,
+						uint32_t next)
+{
+	const struct wire_headers *h = &a->headers;
+	struct rd_element *rd = rd_head(mq, &q->mq.rd);
+	uint32_t bytes = opcode == WIRE_RC_READ_RESP_ONLY && rd ? rd->length : 0;
+
+	if (unlikely(!rd || mq_count(&q->mq.sw)) || a->qpn != qp_number(q) || h->opcode != opcode ||
+	    h->psn != rd->psn || !psn_before(h->psn, next) || rd->packets != 1 ||
+	    rd->entries != 1 || wire_opcodes[opcode].kind != request_opcodes[rd->opcode].answer ||
+	    a->payload_bytes != bytes || aeth_kind(h->syndrome) != AETH_ACK ||
+	    a->payload_elsewhere | a->congested | a->icrc_bytes)
+		return NULL;
+	return rd;
+}
+
+/* Writes the data of a whole answer into the scatter entry at the head. False: not in one piece, or
+ * not at once. */
+static inline bool write_whole(struct rrc_work *w, const void *data, uint32_t bytes)
+{
+	const struct re_element *re = re_head(w->e->mq, &w->q->mq.re);
+	uint8_t *to;
+
+	if (unlikely(!bytes || re->length < bytes ||
+		     !v2p_map_short(w->e->v2p_port[STAGE_REQUESTER_RECV], V2P_RRC_DATA, w->q->pd,
+				    re->lkey, re->addr, bytes, ACCESS_LOCAL_WRITE, &to)))
+		return false;
+	copy_bytes(to, data, bytes);
+	return true;
+}
+
+unsigned rrc_take_run(struct engine *e, struct counters *c, struct rte_mbuf *const *m, unsigned n)
+{
+	struct rrc_work w = {.e = e, .c = c, .a = arrival_of(m[0])};
+	uint8_t opcode = w.a->headers.opcode;
+	uint32_t next, unacked = 0, bytes = 0;
+	unsigned taken;
+
+	w.q = qp_find(e->qps, w.a->qpn);
+	if (unlikely(!w.q || !run_begins(w.q)))
+		return 0;
+	next = qp_next_psn(w.q);
+	for (taken = 0; taken < n; taken++) {
+		const struct arrival *a = arrival_of(m[taken]);
+		struct rd_element *rd = answered_whole(e->mq, w.q, a, opcode, next);
+
+		if (!rd || !(opcode == WIRE_RC_ATOMIC_ACK
+				     ? write_whole(&w, &a->headers.orig, sizeof(a->headers.orig))
+				     : write_whole(&w, a->payload, a->payload_bytes)))
+			break;
+		w.a = a;
+		bytes += a->payload_bytes;
+		unacked = psn_add(rd->psn, 1);
+		rrc_complete_read(e, w.q, rd);
+	}
+	if (!taken)
+		return 0;
+	sem_note(e, 3 * taken); /* FETCH_ENTRY, UPDATE_ENTRY, RELEASE_ENTRY */
+	rrc_take_credits(&w);
+	count_n(c, COUNTER_read_bytes, bytes);
+	rrc_release_reads(e, w.q, taken, taken, unacked);
+	rrc_bad_requests(e, w.q);
+	wake_sender(e, w.q);
+	return taken;
 }

@@ -121,21 +121,35 @@ static __rte_noinline void release_behind(struct engine *e, struct qp *q)
 		q->repeat.ack_behind = 0;
 }
 
-void rrc_release_read(struct engine *e, struct qp *q, struct rd_element *rd)
+void rrc_complete_read(struct engine *e, struct qp *q, struct rd_element *rd)
 {
-	uint32_t unacked = psn_add(rd->psn, rd->packets);
-
 	complete_ok(e, q, rd->flags, rd->wqe_offset, rd->opcode, rd->length);
-	sem_release(e, q, rd->entries);
-	drop_read(e, q);
+	sem_pop(e, q, rd->entries);
+	rd_pop(e->mq, &q->mq.rd);
+}
+
+void rrc_release_reads(struct engine *e, struct qp *q, uint32_t reads, uint32_t entries,
+		       uint32_t unacked)
+{
+	sem_released(e, q, entries);
+	mq_discharge(&e->mq->rd_free, q, reads);
 	__atomic_store_n(&q->rrc.read_packets, 0, __ATOMIC_RELAXED);
 	q->rrc.read_asked = 0;
 	q->rrc.gap_psn = 0;
-	__atomic_store_n(&q->rrc.reads_done, q->rrc.reads_done + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&q->rrc.reads_done, q->rrc.reads_done + reads, __ATOMIC_RELEASE);
 	rrc_advance(e, q, unacked);
 	if (unlikely(q->repeat.ack_behind))
 		release_behind(e, q);
 	rrc_release_local(e, q);
+}
+
+void rrc_release_read(struct engine *e, struct qp *q, struct rd_element *rd)
+{
+	uint32_t entries = rd->entries, unacked = psn_add(rd->psn, rd->packets);
+
+	rrc_complete_read(e, q, rd);
+	sem_note(e, 1);
+	rrc_release_reads(e, q, 1, entries, unacked);
 }
 
 /*

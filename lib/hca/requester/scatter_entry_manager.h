@@ -10,9 +10,10 @@
 #include "buffer_shares.h"
 #include "multi_queue.h"
 
-static inline void sem_note(struct engine *e)
+/* Counts n commands. */
+static inline void sem_note(struct engine *e, unsigned n)
 {
-	call_note(&e->stage[STAGE_REQUESTER_RECV], CALL_RRC_SEM, 1);
+	call_note(&e->stage[STAGE_REQUESTER_RECV], CALL_RRC_SEM, n);
 }
 
 enum sem_response { SEM_VALID_ENTRY = 0x00, SEM_INVALID_ENTRY = 0x01 };
@@ -29,7 +30,7 @@ static inline void sem_take(struct engine *e, struct qp *q)
 static inline enum sem_response sem_fetch(struct engine *e, struct qp *q, uint8_t *entries,
 					  struct re_element *out)
 {
-	sem_note(e);
+	sem_note(e, 1);
 	while (*entries) {
 		const struct re_element *r = re_head(e->mq, &q->mq.re);
 
@@ -48,19 +49,29 @@ static inline enum sem_response sem_fetch(struct engine *e, struct qp *q, uint8_
 /* UPDATE_ENTRY: `bytes` more of the entry at the head are used. */
 static inline void sem_update(struct engine *e, struct qp *q, uint32_t bytes)
 {
-	sem_note(e);
+	sem_note(e, 1);
 	q->rrc.entry_bytes += bytes;
 }
 
-/* RELEASE_ENTRY: the remaining `entries` of the current request. */
-static inline void sem_release(struct engine *e, struct qp *q, uint8_t entries)
+/* RELEASE_ENTRY: the remaining `entries` of the current request; in two steps for several requests. */
+static inline void sem_pop(struct engine *e, struct qp *q, uint8_t entries)
 {
-	sem_note(e);
 	for (unsigned i = 0; i < entries; i++)
 		re_pop(e->mq, &q->mq.re);
+}
+
+static inline void sem_released(struct engine *e, struct qp *q, uint32_t entries)
+{
 	mq_discharge(&e->mq->re_free, q, entries);
 	q->rrc.entry_bytes = 0;
 	q->rrc.scattered = 0;
+}
+
+static inline void sem_release(struct engine *e, struct qp *q, uint8_t entries)
+{
+	sem_note(e, 1);
+	sem_pop(e, q, entries);
+	sem_released(e, q, entries);
 }
 
 #endif
