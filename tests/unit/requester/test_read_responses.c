@@ -106,6 +106,91 @@ TEST(read_response__refers_to_what_another_lcore_holds)
 	fx_assert_pattern(fx->memory, FX_MTU, 5);
 }
 
+/* The response put last: the network has marked it. */
+static void mark_last(void)
+{
+	unsigned n = fx_ring_count(CHANNEL_HP_RRC);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m = fx_take(CHANNEL_HP_RRC);
+
+		arrival_of(m)->congested = i == n - 1;
+		fx_put(CHANNEL_HP_RRC, m);
+	}
+}
+
+static void assert_alike(const struct qp *a, const struct qp *b)
+{
+	assert_int_equal(qp_state(a), qp_state(b));
+	assert_int_equal(a->rrc.unacked_psn, b->rrc.unacked_psn);
+	assert_int_equal(a->rrc.reads_done, b->rrc.reads_done);
+	assert_int_equal(a->rrc.credits, b->rrc.credits);
+	assert_int_equal(a->rrc.marks, b->rrc.marks);
+	assert_int_equal(a->rrc.retry_left, b->rrc.retry_left);
+	assert_int_equal(mq_count(&a->mq.rd), mq_count(&b->mq.rd));
+	assert_int_equal(mq_count(&a->mq.re), mq_count(&b->mq.re));
+}
+
+/* Responses of one poll are taken as those of several, whatever one of them is like. */
+TEST(read_response__runs)
+{
+	enum { READS = 4, ODD = 1, BYTES = 64 };
+	static const struct {
+		struct wire_headers h;
+		uint32_t psn, bytes;
+		bool marked;
+	} odd[] = {
+		{{.opcode = WIRE_RC_READ_RESP_ONLY, .syndrome = 3, .msn = 1}, ODD, BYTES, false},
+		{{.opcode = WIRE_RC_READ_RESP_ONLY, .syndrome = 3, .msn = 1}, ODD, BYTES, true},
+		{{.opcode = WIRE_RC_READ_RESP_ONLY, .syndrome = 0x60}, ODD, BYTES, false},
+		{{.opcode = WIRE_RC_READ_RESP_ONLY, .syndrome = 3}, ODD + 1, BYTES, false},
+		{{.opcode = WIRE_RC_READ_RESP_ONLY, .syndrome = 3}, ODD - 1, BYTES, false},
+		{{.opcode = WIRE_RC_READ_RESP_ONLY, .syndrome = 3}, READS, BYTES, false},
+		{{.opcode = WIRE_RC_READ_RESP_FIRST, .syndrome = 3}, ODD, BYTES, false},
+		{{.opcode = WIRE_RC_ATOMIC_ACK, .syndrome = 3}, ODD, 0, false},
+		{{.opcode = WIRE_RC_ACK, .syndrome = 3}, ODD - 1, 0, false},
+		{{.opcode = WIRE_RC_READ_RESP_ONLY, .syndrome = 3},
+		 ODD,
+		 BYTES - 4,
+		 false}, /* last: it is fatal */
+	};
+	const struct wire_headers even = {.opcode = WIRE_RC_READ_RESP_ONLY, .syndrome = 3};
+
+	fx->e->settings.loss_recovery = LOSS_RECOVERY_STANDARD; /* the two share no places */
+	for (unsigned k = 0; k < RTE_DIM(odd); k++) {
+		uint32_t first = fx->qp[0]->rtc.next_psn;
+
+		for (unsigned i = 0; i < 2 * READS; i++)
+			send_request(i / READS, USER_RDMA_READ, BYTES, 64 * i);
+		sent();
+		assert_int_equal(qp_outstanding(fx->qp[1]), READS);
+		for (unsigned i = 0; i < 2 * READS; i++) {
+			bool is_odd = i % READS == ODD;
+			struct wire_headers h = is_odd ? odd[k].h : even;
+
+			h.psn = psn_add(first, is_odd ? odd[k].psn : i % READS);
+			respond_with(i / READS, h, is_odd ? odd[k].bytes : BYTES, i % READS);
+			if (is_odd && odd[k].marked)
+				mark_last();
+			if (i >= READS - 1) /* the first queue pair's in one poll */
+				rrc_poll(fx->e);
+		}
+		assert_alike(fx->qp[0], fx->qp[1]);
+		for (unsigned i = 0; i < 2 * READS; i++) { /* the rest */
+			struct wire_headers h = even;
+
+			h.psn = psn_add(first, i % READS);
+			respond_with(i / READS, h, BYTES, i % READS);
+			rrc_poll(fx->e);
+		}
+		assert_alike(fx->qp[0], fx->qp[1]);
+		fx_unfill(CHANNEL_RRC_RPG);
+		fx_unfill(CHANNEL_RRC_TC);
+		rrc_poll(fx->e); /* the retransmission is over */
+	}
+	assert_int_equal(qp_state(fx->qp[0]), QP_ERR);
+}
+
 /* An acknowledgement of any kind has no payload. */
 TEST(c9_133__acknowledgements_with_payload)
 {
