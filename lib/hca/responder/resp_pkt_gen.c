@@ -5,8 +5,8 @@
  * into RESPG_TXA. Stage responder_exec. Without a packet buffer or room it continues where it was
  * at the next poll.
  *
- * A QP without waiting answers is answered at once. The others are in a list and take turns, a
- * quantum of payload each.
+ * A QP without waiting answers is answered at once, unless it is a READ that is long or has to wait. The
+ * others are in a list and take turns, a quantum of payload each.
  */
 #include <rte_malloc.h>
 #include "base/copy_bytes.h"
@@ -22,42 +22,59 @@
 #include "virt-to-phys/payload_ref.h"
 #include "wire/aeth.h"
 #include "wire/crc.h"
+#include "wire/train.h"
 
 enum {
 	SMALL_BYTES = 256, /* up to here one ICRC over the finished frame is cheaper than a fused
 			      copy */
 };
 
+/*
+ * A train: answers of one connection that follow one another in a poll and have their headers in common, but for
+ * IPv4 identification, PSN and extension headers. The others are written like the first one's.
+ */
+struct resp_train {
+	const struct qp *qp;  /* NULL: none */
+	const uint8_t *model; /* the first frame's headroom */
+	struct qp_way way;
+	uint32_t payload_bytes;
+	uint8_t opcode;
+	uint8_t l3_offset, is_ipv6;
+	uint8_t transport_bytes;
+	bool icrc_omitted;
+	uint16_t data_off, data_len; /* of each frame */
+};
+
 struct resp_pkt_gen {
 	struct rte_mbuf *spare[RESPG_FRAMES_MAX]; /* packet buffers in stock */
 	struct rte_mbuf *out[RESPG_FRAMES_MAX];	  /* frames of this poll */
 	unsigned spares, outs;
-	unsigned limit;	       /* frames that this poll may make: room, buffers */
-	struct qp_list active; /* QPs whose answers wait */
-	struct qp_list notify; /* QPs whose peers are to get a CNP */
-	int64_t quantum_left;  /* of the QP at the head, or the next one to be there; bytes */
-	uint16_t ip_id;	       /* IPv4 identification of the last frame */
-	struct pacer pacer;    /* QPs whose rate is limited, until it is their time */
+	unsigned limit;		 /* frames that this poll may make: room, buffers */
+	struct qp_list active;	 /* QPs whose answers wait */
+	struct qp_list notify;	 /* QPs whose peers are to get a CNP */
+	int64_t quantum_left;	 /* of the QP at the head, or the next one to be there; bytes */
+	uint16_t ip_id;		 /* IPv4 identification of the last frame */
+	struct resp_train train; /* within a poll */
+	struct pacer pacer;	 /* QPs whose rate is limited, until it is their time */
 };
 
-/* Makes sure that `want` buffers are in stock, or as many as there are. */
+/* Makes sure that `want` buffers are in stock, or as many as there are. Raw, as packet_take() of
+ * segmentation.c has them. */
 static void stock(struct engine *e, struct resp_pkt_gen *p, struct counters *c, unsigned want)
 {
 	if (p->spares >= want)
 		return;
-	if (likely(rte_pktmbuf_alloc_bulk(e->packets, &p->spare[p->spares], want - p->spares) ==
-		   0)) {
+	if (likely(rte_mempool_get_bulk(e->packets, (void **)&p->spare[p->spares],
+					want - p->spares) == 0)) {
 		p->spares = want;
 		return;
 	}
 	while (p->spares < want) {
-		struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
-
-		if (!m) {
+		if (rte_mempool_get(e->packets, (void **)&p->spare[p->spares])) {
 			count(c, COUNTER_packet_empty);
 			return;
 		}
-		p->spare[p->spares++] = m;
+		p->spares++;
 	}
 }
 
@@ -72,57 +89,121 @@ static inline struct rte_mbuf *next_buffer(const struct resp_pkt_gen *p)
 	return p->spare[p->spares - 1];
 }
 
-/*
- * Puts the headers in front of the payload, which begins at the data start with its zero pad, and
- * the ICRC behind it, unless it is omitted. crc: state of payload and pad from 0, or NULL: computed
- * here. `ref`: a reference takes the place of the payload, and the bytes after it are not read.
- */
-static inline void seal_along(struct engine *e, struct resp_pkt_gen *p, const struct qp *qp,
-			      const struct wire_template *t, const struct wire_headers *h,
-			      uint32_t payload_bytes, const uint32_t *crc, bool ref)
+/* Where its payload begins. */
+static inline uint8_t *payload_of(const struct rte_mbuf *m)
 {
-	unsigned header_bytes = wire_opcodes[h->opcode].header_bytes;
-	unsigned body = payload_bytes + h->pad;
-	unsigned after_udp = header_bytes + body + WIRE_ICRC_BYTES;
-	struct rte_mbuf *m = p->spare[--p->spares];
-	uint8_t *payload = rte_pktmbuf_mtod(m, uint8_t *);
-	uint8_t *bth = payload - header_bytes;
-	uint8_t *l2 = bth - t->encap_bytes;
-	uint8_t *l3 = l2 + t->l3_offset;
-	struct packet *packet = packet_of(m);
-	bool omitted = icrc_omitted(e->settings.icrc, t);
-	uint32_t icrc = 0;
+	return (uint8_t *)m->buf_addr + HEADROOM_BYTES;
+}
 
-	wire_stamp(l2, t, after_udp, ++p->ip_id);
-	wire_write_transport(bth, h);
-	if (!omitted && crc)
-		icrc = ~wire_crc_combine(
-			wire_icrc_headers(l3, (unsigned)(payload - l3), t->is_ipv6), *crc, body);
-	else if (!omitted)
-		icrc = wire_icrc(l3, (unsigned)(payload - l3) + body, t->is_ipv6);
-	if (!ref)
-		wire_icrc_store(payload + body, icrc);
-	m->data_off = (uint16_t)(m->data_off - (payload - l2));
-	m->data_len = (uint16_t)(t->encap_bytes + after_udp);
-	m->pkt_len = m->data_len;
-	m->ol_flags = ref ? FRAME_MARKS : omitted ? ICRC_OMITTED : 0;
+/* Writes the headers of a frame that may begin a train. */
+static void stamp_first(struct resp_pkt_gen *p, const struct engine *e, const struct qp *qp,
+			const struct wire_template *of, const struct wire_headers *h,
+			uint32_t payload_bytes)
+{
+	struct resp_train *t = &p->train;
+	uint8_t *room = next_buffer(p)->buf_addr;
+	unsigned after_udp;
+
+	t->qp = qp;
+	t->model = room;
+	t->payload_bytes = payload_bytes;
+	t->opcode = h->opcode;
+	t->l3_offset = of->l3_offset;
+	t->is_ipv6 = of->is_ipv6;
+	t->icrc_omitted = icrc_omitted(e->settings.icrc, of);
+	t->transport_bytes = wire_opcodes[h->opcode].header_bytes;
+	after_udp = t->transport_bytes + payload_bytes + h->pad + WIRE_ICRC_BYTES;
+	t->data_off = HEADROOM_BYTES - t->transport_bytes - of->encap_bytes;
+	t->data_len = of->encap_bytes + after_udp;
+	wire_stamp(room + t->data_off, of, after_udp, ++p->ip_id);
+	wire_write_transport(room + HEADROOM_BYTES - t->transport_bytes, h);
+}
+
+/* Writes those of a frame that continues it. */
+static inline void stamp_next(struct resp_pkt_gen *p, const struct wire_headers *h)
+{
+	const struct resp_train *t = &p->train;
+	uint8_t *room = next_buffer(p)->buf_addr;
+
+	memcpy(room, t->model, HEADROOM_BYTES);
+	p->ip_id++;
+	if (!t->is_ipv6)
+		wire_renumber(room + t->data_off + t->l3_offset, p->ip_id);
+	wire_write_differing(room + HEADROOM_BYTES - t->transport_bytes, h);
+}
+
+/*
+ * Ends a frame whose headers are in front of the payload, with its zero pad behind it; the ICRC follows in
+ * finish_icrc(). crc: state of payload and pad from 0, or NULL: computed there. `ref`: a reference takes the
+ * place of the payload, and the bytes after it are not read.
+ */
+static inline void put_frame(struct resp_pkt_gen *p, const struct qp *qp, uint32_t pad,
+			     const uint32_t *crc, bool ref)
+{
+	const struct resp_train *t = &p->train;
+	struct rte_mbuf *m = p->spare[--p->spares];
+	struct packet *packet = packet_of(m);
+
+	m->data_off = t->data_off;
+	m->data_len = m->pkt_len = t->data_len;
+	m->ol_flags = ref ? FRAME_MARKS : t->icrc_omitted ? ICRC_OMITTED : 0;
+	if (t->icrc_omitted && !ref)
+		wire_icrc_store(payload_of(m) + t->payload_bytes + pad, 0);
 	packet->qpn = qp_number(qp);
-	packet->payload_bytes = payload_bytes;
-	packet->flags = PACKET_BUILT;
+	packet->payload_bytes = t->payload_bytes;
+	packet->payload_crc = crc ? *crc : 0;
+	packet->flags = PACKET_BUILT | (crc ? PACKET_CRC : 0);
 	packet->l3_offset = t->l3_offset;
 	packet->is_ipv6 = t->is_ipv6;
 	p->out[p->outs++] = m;
 }
 
-/* The same, along the QP's path. */
+/* Stores the ICRC of a frame. Apart from its headers: directly after their stores, the wide loads would
+ * have to wait for them. */
+static inline void finish_icrc(struct rte_mbuf *m)
+{
+	struct packet *packet = packet_of(m);
+	uint8_t *l3 = rte_pktmbuf_mtod(m, uint8_t *) + packet->l3_offset;
+	uint8_t *payload = payload_of(m);
+	uint8_t *end = rte_pktmbuf_mtod(m, uint8_t *) + m->data_len - WIRE_ICRC_BYTES;
+	uint32_t icrc;
+
+	if (packet->flags & PACKET_CRC)
+		icrc = ~wire_crc_combine(
+			wire_icrc_headers(l3, (unsigned)(payload - l3), packet->is_ipv6),
+			packet->payload_crc, (unsigned)(end - payload));
+	else
+		icrc = wire_icrc(l3, (unsigned)(end - l3), packet->is_ipv6);
+	wire_icrc_store(end, icrc);
+	packet->flags = PACKET_BUILT;
+}
+
+/* Passes on the frames of this poll. */
+static void pass_on(struct engine *e, struct resp_pkt_gen *p)
+{
+	for (unsigned i = 0; i < p->outs; i++)
+		if (!p->out[i]->ol_flags)
+			finish_icrc(p->out[i]);
+	channel_put(&e->channel[CHANNEL_RESPG_TXA], p->out, p->outs);
+}
+
+/* Makes a frame of the payload in the next buffer, along the QP's path. crc, ref: as put_frame() has them. */
 static inline void seal(struct engine *e, struct resp_pkt_gen *p, const struct qp *qp,
 			struct wire_headers *h, uint32_t payload_bytes, const uint32_t *crc,
 			bool ref)
 {
 	struct qp_way way = qp_way(qp);
+	const struct resp_train *t = &p->train;
 
-	h->migreq = qp_migreq(way);
-	seal_along(e, p, qp, &qp_path_at(qp, way.path)->template, h, payload_bytes, crc, ref);
+	if (likely(t->qp == qp && t->opcode == h->opcode && t->payload_bytes == payload_bytes &&
+		   memcmp(&way, &t->way, sizeof(way)) == 0)) {
+		stamp_next(p, h);
+	} else {
+		h->migreq = qp_migreq(way);
+		stamp_first(p, e, qp, &qp_path_at(qp, way.path)->template, h, payload_bytes);
+		p->train.way = way;
+	}
+	put_frame(p, qp, h->pad, crc, ref);
 }
 
 static inline struct wire_headers response_headers(const struct qp *qp, uint8_t opcode,
@@ -179,7 +260,7 @@ static __rte_noinline void answer_sack(struct engine *e, struct resp_pkt_gen *p,
 {
 	struct wire_headers h = response_headers(qp, WIRE_SACK, qp->ee.expected_psn);
 
-	if (!ee_describe_gap(e, qp, rte_pktmbuf_mtod(next_buffer(p), uint8_t *)))
+	if (!ee_describe_gap(e, qp, payload_of(next_buffer(p))))
 		return;
 	seal(e, p, qp, &h, WIRE_SACK_BYTES, NULL, false);
 	count(c, COUNTER_sacks_sent);
@@ -240,7 +321,7 @@ static enum v2p_state read_packet(struct engine *e, struct resp_pkt_gen *p, stru
 	uint32_t bytes = RTE_MIN(left, (uint32_t)qp->mtu_bytes);
 	struct wire_headers h = response_headers(
 		qp, read_opcode(a->done_packets == 0, bytes == left), order_next_psn(a));
-	uint8_t *payload = rte_pktmbuf_mtod(next_buffer(p), uint8_t *);
+	uint8_t *payload = payload_of(next_buffer(p));
 	bool fused = bytes > SMALL_BYTES && !icrc_omitted(e->settings.icrc, &qp_path(qp)->template);
 	bool ref = refer_read(e, qp, a, payload, bytes);
 	uint32_t crc = 0;
@@ -371,8 +452,10 @@ static void make_cnp(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
 	h.becn = 1;
 	wire_template_set_tos(&t, (uint8_t)(engine_setting(e, cnp_dscp) << 2));
 	wire_template_set_priority(&t, (uint8_t)engine_setting(e, cnp_802p_prio));
-	memset(rte_pktmbuf_mtod(next_buffer(p), uint8_t *), 0, WIRE_CNP_RESERVED_BYTES);
-	seal_along(e, p, qp, &t, &h, WIRE_CNP_RESERVED_BYTES, NULL, false);
+	memset(payload_of(next_buffer(p)), 0, WIRE_CNP_RESERVED_BYTES);
+	stamp_first(p, e, qp, &t, &h, WIRE_CNP_RESERVED_BYTES);
+	put_frame(p, qp, 0, NULL, false);
+	p->train.qp = NULL;
 	qp->respg.cnp_ns = engine_now(e);
 }
 
@@ -466,6 +549,46 @@ static void serve_active(struct engine *e, struct resp_pkt_gen *p, struct counte
 	}
 }
 
+/* A READ of a few bytes, if its memory is there and nothing slows its QP down. False: it has to wait, and
+ * nothing has happened. */
+static inline bool answer_short_read(struct engine *e, struct resp_pkt_gen *p, struct counters *c,
+				     struct qp *qp, const struct arrival *a)
+{
+	struct wire_headers h = response_headers(qp, WIRE_RC_READ_RESP_ONLY, a->response_psn);
+	uint8_t *payload = payload_of(next_buffer(p)), *src;
+	uint32_t bytes = a->length;
+
+	if (bytes - 1 >= RTE_MIN((uint32_t)SMALL_BYTES, (uint32_t)qp->mtu_bytes) ||
+	    unlikely(qp->respg.flow.cc.rate) || unlikely(qp_state(qp) == QP_ERR) ||
+	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd, a->rkey,
+				    a->va, bytes, ACCESS_REMOTE_READ, &src)))
+		return false;
+	copy_bytes(payload, src, bytes);
+	h.pad = -bytes & 3;
+	memset(payload + bytes, 0, sizeof(uint32_t)); /* the pad; the ICRC follows */
+	h.syndrome = a->syndrome;
+	h.msn = a->msn;
+	seal(e, p, qp, &h, bytes, NULL, false);
+	count(c, COUNTER_read_response_packets);
+	qp->respg.reads_done += !response_is_duplicate(a);
+	return true;
+}
+
+/* With no other answer of its QP waiting. False: it has to wait, and nothing has happened. */
+static inline bool answer_at_once(struct engine *e, struct resp_pkt_gen *p, struct counters *c,
+				  struct qp *qp, const struct arrival *a)
+{
+	if (a->response == RESPONSE_READ)
+		return answer_short_read(e, p, c, qp, a);
+	if (a->response == RESPONSE_ATOMIC) {
+		answer_atomic(e, p, c, qp, a->response_psn, a->syndrome, a->msn, a->orig);
+		qp->respg.reads_done += !response_is_duplicate(a);
+	} else {
+		answer_ack(e, p, c, qp, a->response_psn, a->syndrome, a->msn);
+	}
+	return true;
+}
+
 /* Accepts one answer: a short one of an idle QP leaves at once; of the others a copy waits. */
 static inline void accept_answer(struct engine *e, struct resp_pkt_gen *p, struct counters *c,
 				 const struct arrival *a)
@@ -476,14 +599,9 @@ static inline void accept_answer(struct engine *e, struct resp_pkt_gen *p, struc
 		count(c, COUNTER_drop_qp_state);
 	} else if (unlikely(a->response == RESPONSE_SACK)) {
 		answer_sack(e, p, c, qp);
-	} else if (a->response == RESPONSE_READ || qp->respg.head) {
+	} else if (qp->respg.head || !answer_at_once(e, p, c, qp, a)) {
 		order_put(e->qps, c, qp, a);
 		qp_list_add(&p->active, qp);
-	} else if (a->response == RESPONSE_ATOMIC) {
-		answer_atomic(e, p, c, qp, a->response_psn, a->syndrome, a->msn, a->orig);
-		qp->respg.reads_done += !response_is_duplicate(a);
-	} else {
-		answer_ack(e, p, c, qp, a->response_psn, a->syndrome, a->msn);
 	}
 }
 
@@ -520,6 +638,7 @@ unsigned respg_poll(struct engine *e)
 	stock(e, p, c, RTE_MIN(room, want));
 	p->limit = RTE_MIN(room, p->spares);
 	p->outs = 0;
+	p->train.qp = NULL;
 	if (unlikely(notify))
 		serve_notify(e, p, c);
 	/* Short answers must not starve READs, nor READs short answers. */
@@ -527,7 +646,7 @@ unsigned respg_poll(struct engine *e)
 	n = waiting ? take_burst(e, p, c, active ? (left + 1) / 2 : left) : 0;
 	serve_active(e, p, c);
 	if (p->outs)
-		channel_put(&e->channel[CHANNEL_RESPG_TXA], p->out, p->outs);
+		pass_on(e, p);
 	return n + p->outs;
 }
 
@@ -557,7 +676,7 @@ void respg_destroy(struct engine *e)
 
 	if (!p)
 		return;
-	rte_pktmbuf_free_bulk(p->spare, p->spares);
+	rte_mempool_put_bulk(e->packets, (void **)p->spare, p->spares);
 	rte_free(p);
 	e->respg = NULL;
 }
