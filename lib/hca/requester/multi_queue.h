@@ -201,20 +201,35 @@ static inline void sw_put(struct multi_queue *mq, struct mq_list *l, const struc
 	mq_link(mq->one_lcore, l, &x->next, &mq->sw[l->tail].next, i);
 }
 
-static inline void rd_put(struct multi_queue *mq, struct mq_list *l, const struct rd_element *x)
+static inline void rd_put(struct multi_queue *mq, struct mq_list *l, const struct rd_element *from)
 {
 	uint32_t i = mq_alloc(&mq->rd_free);
+	struct rd_element *x = &mq->rd[i];
 
-	mq->rd[i] = *x;
-	mq_link(mq->one_lcore, l, &mq->rd[i].next, &mq->rd[l->tail].next, i);
+	x->psn = from->psn;
+	x->packets = from->packets;
+	x->length = from->length;
+	x->raddr = from->raddr;
+	x->rkey = from->rkey;
+	x->wqe_offset = from->wqe_offset;
+	x->swap_add = from->swap_add;
+	x->compare = from->compare;
+	x->opcode = from->opcode;
+	x->flags = from->flags;
+	x->entries = from->entries;
+	x->again = x->asked = 0;
+	mq_link(mq->one_lcore, l, &x->next, &mq->rd[l->tail].next, i);
 }
 
-static inline void re_put(struct multi_queue *mq, struct mq_list *l, const struct re_element *x)
+static inline void re_put(struct multi_queue *mq, struct mq_list *l, const struct re_element *from)
 {
 	uint32_t i = mq_alloc(&mq->re_free);
+	struct re_element *x = &mq->re[i];
 
-	mq->re[i] = *x;
-	mq_link(mq->one_lcore, l, &mq->re[i].next, &mq->re[l->tail].next, i);
+	x->lkey = from->lkey;
+	x->addr = from->addr;
+	x->length = from->length;
+	mq_link(mq->one_lcore, l, &x->next, &mq->re[l->tail].next, i);
 }
 
 /* Heads, or NULL when the list is empty. Consumer. */

@@ -298,31 +298,18 @@ static __rte_always_inline enum park_reason park_reason_of(struct visit *v)
 	return is_read(v->r) ? park_reason_of_read(v) : PARK_NONE;
 }
 
-/* A READ or atomic that need not wait. With others outstanding, its buffers have been looked at. */
-static enum rtc_state judge_read(struct visit *v)
-{
-	if (unlikely(v->q->max_rd_atomic == 0)) {
-		v->r->outcome = OUTCOME_LOCAL_QP_OP;
-		return RTC_RC_BAD_REQ;
-	}
-	if (unlikely(reads_outstanding(v->q) == 0 && !read_buffers(v, 0))) {
-		v->starved = true;
-		return RTC_STALLED;
-	}
-	return RTC_RC_STORE_ENTRY;
-}
-
 /*
  * Does a request that may be sent begin a train? Those behind it may be sent, too, if they are like it: a visit
  * is short, so that their credits and the window of PSNs need not be looked at again.
  */
-static inline bool train_begins(const struct visit *v)
+static inline void begin_train(struct visit *v)
 {
 	const struct qp *q = v->q;
 	uint32_t answered = __atomic_load_n(&q->rrc.read_packets, __ATOMIC_RELAXED);
 
-	return (!consumes_receive(v->r) || q->rtc.credits_seen & CREDITS_UNLIMITED) &&
-	       qp_outstanding(q) + answered < PSN_WINDOW / 2;
+	v->train = (!consumes_receive(v->r) || q->rtc.credits_seen & CREDITS_UNLIMITED) &&
+		   qp_outstanding(q) + answered < PSN_WINDOW / 2;
+	v->train_traits = v->r->traits;
 }
 
 /* One packet, nothing special about it, and nothing has happened to the QP. */
@@ -336,6 +323,30 @@ static inline bool train_continues(const struct visit *v)
 	       r->length <= q->mtu_bytes && qp_state(q) == QP_RTS && !q->rtc.flushing &&
 	       !__atomic_load_n(&q->rrc.rnr_waiting, __ATOMIC_ACQUIRE) &&
 	       !__atomic_load_n(&q->rrc.retransmitting, __ATOMIC_ACQUIRE);
+}
+
+/* A READ or atomic of a train: may one more be outstanding, and are there buffers? */
+static inline bool read_continues(const struct visit *v)
+{
+	uint32_t entries = v->r->traits & USER_SCATTERS ? v->r->data_units : 0;
+
+	return v->window && v->reads && v->entries >= entries &&
+	       reads_outstanding(v->q) < v->q->max_rd_atomic;
+}
+
+/* A READ or atomic that need not wait. With others outstanding, its buffers have been looked at. */
+static enum rtc_state judge_read(struct visit *v)
+{
+	if (unlikely(v->q->max_rd_atomic == 0)) {
+		v->r->outcome = OUTCOME_LOCAL_QP_OP;
+		return RTC_RC_BAD_REQ;
+	}
+	if (unlikely(reads_outstanding(v->q) == 0 && !read_buffers(v, 0))) {
+		v->starved = true;
+		return RTC_STALLED;
+	}
+	begin_train(v);
+	return RTC_RC_STORE_ENTRY;
 }
 
 static __rte_always_inline enum rtc_state rc_judge_msg(struct visit *v)
@@ -356,8 +367,7 @@ static __rte_always_inline enum rtc_state rc_judge_msg(struct visit *v)
 	judge_credit(v->q, v->r);
 	if (is_read(v->r))
 		return judge_read(v);
-	v->train = train_begins(v);
-	v->train_traits = v->r->traits;
+	begin_train(v);
 	return RTC_RC_SEG;
 }
 
@@ -408,7 +418,11 @@ static inline enum rtc_state idle(struct visit *v)
 {
 	v->m = v->q->rtc.head;
 	v->r = request_of(v->m);
-	return train_continues(v) ? RTC_RC_SEG : RTC_RESP_CXT;
+	if (!train_continues(v))
+		return RTC_RESP_CXT;
+	if (!is_read(v->r))
+		return RTC_RC_SEG;
+	return read_continues(v) ? RTC_RC_STORE_ENTRY : RTC_RESP_CXT;
 }
 
 /* Handles a visit's requests until there are no more (IDLE) or one must wait (PARKED, STALLED). */
