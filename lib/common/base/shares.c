@@ -346,21 +346,41 @@ void share_user_give(struct share_user *u, enum share row, uint64_t n)
 	pthread_mutex_unlock(&u->all->lock);
 }
 
-bool share_refill(struct shares *s, enum share row)
+/* Each user gets his part of a row, divided by n. The lock is held. */
+static bool refill(struct shares *s, enum share row, unsigned int n)
 {
 	const struct pool *p = &s->pools[row][0];
 	struct share_user *next;
-	bool lacks;
 
-	pthread_mutex_lock(&s->lock);
 	for (struct share_user *u = p->used ? s->users : NULL; u; u = next) {
-		uint64_t most = user_most(u, p), held = u->held[row][0];
+		uint64_t most = (user_most(u, p) + n - 1) / n, held = u->held[row][0];
 
 		next = u->next;
 		add(u, row, 0, -(held < most ? held : most));
 		forget_if_idle(u);
 	}
-	lacks = p->used > 0;
+	return p->used > 0;
+}
+
+bool share_refill(struct shares *s, enum share row)
+{
+	bool lacks;
+
+	pthread_mutex_lock(&s->lock);
+	lacks = refill(s, row, 1);
+	pthread_mutex_unlock(&s->lock);
+	return lacks;
+}
+
+bool share_refill_together(struct shares *s, enum share row)
+{
+	unsigned int holders = 0;
+	bool lacks;
+
+	pthread_mutex_lock(&s->lock);
+	for (const struct share_user *u = s->users; u; u = u->next)
+		holders += u->held[row][0] != 0;
+	lacks = holders && refill(s, row, holders);
 	pthread_mutex_unlock(&s->lock);
 	return lacks;
 }

@@ -563,7 +563,7 @@ static void let_time_pass(struct control *c)
 		c->second_ns = now;
 		share_refill(c->shares, SHARE_log_lines);
 		share_refill(c->shares, SHARE_neighbours);
-		share_refill(c->shares, SHARE_held_up_ms);
+		share_refill_together(c->shares, SHARE_held_up_ms);
 		memset(c->looked_ns, 0, sizeof(c->looked_ns));
 		c->looked_all_ns = 0;
 	}

@@ -151,6 +151,19 @@ TEST(spent__comes_back_in_turns)
 	share_refill(s, SHARE_control_us);
 }
 
+/* However many users have spent too much: all together pay it back as slowly as one. */
+TEST(spent__comes_back_to_all_together)
+{
+	unsigned int seconds = 0;
+
+	for (int i = 0; i < 3; i++)
+		share_spend(&client[i], SHARE_held_up_ms, 3 * 27);
+	while (share_refill_together(s, SHARE_held_up_ms))
+		seconds++;
+	assert_int_equal(seconds, 8);
+	assert_int_equal(share_use(&client[0], SHARE_held_up_ms, 0), 0);
+}
+
 TEST(part__of_a_user_may_be_set)
 {
 	shares_set_user_part(s, 10);

@@ -99,6 +99,8 @@ int share_use(struct share_client *c, enum share row, uint64_t n);
 void share_spend(struct share_client *c, enum share row, uint64_t n);
 /* Refills every user's part; one who has spent more than his limit still lacks the excess. True: somebody does. */
 bool share_refill(struct shares *s, enum share row);
+/* The same, but all who have used any get one user's part together. */
+bool share_refill_together(struct shares *s, enum share row);
 /* Would share_take() grant it now, or, `later`, once everything left by share_leave() has been
  * returned? Counts nothing. */
 bool share_fits(struct share_client *c, enum share row, uint64_t n, bool later);
