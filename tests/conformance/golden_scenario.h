@@ -3,10 +3,7 @@
 #define GOLDEN_SCENARIO_H
 /* The actions of both sides of each capture in tests/golden: generated from the .json files by
  * `golden_scenarios`, at build time. */
-#include <stdbool.h>
 #include "context/qp_context.h"
-#include "host-abi/cqe.h"
-#include "host-abi/wqe.h"
 #include "sim.h"
 
 enum golden_event_kind { GOLDEN_POST, GOLDEN_SENT, GOLDEN_RECEIVED };

@@ -45,11 +45,7 @@ struct sim *peer_make(void)
 
 struct sim_wr peer_wr(uint8_t opcode, uint32_t bytes)
 {
-	struct sim_wr wr = {.opcode = opcode,
-			    .imm = 0x11223344,
-			    .remote = PEER_FAR,
-			    .sge = {{0, bytes, 0}},
-			    .sges = 1};
+	struct sim_wr wr = SIM_WR(opcode, 0, bytes, .imm = 0x11223344, .remote = PEER_FAR);
 
 	if (sim_traits[opcode] & USER_SCATTERS)
 		wr.sge[0].offset = PEER_INTO;

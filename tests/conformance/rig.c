@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The scripted peer: see rig.h. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <rte_mbuf.h>
 #include "rig.h"
 #include "wire/crc.h"
 

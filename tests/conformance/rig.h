@@ -8,8 +8,6 @@
  * A test is named after its rule: c9_079__..., see tests/conformance/rules; TEST() and RIG_TEST()
  * register it under this name for the matrix and the record of transitions.
  */
-#include <string.h>
-
 #include "test.h"
 #include "pipeline/machine.h"
 #include "sim.h"

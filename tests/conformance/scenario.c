@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* HCAs that compete in a network: see the header. */
-#include <stdlib.h>
 #include "rig.h"
 #include "scenario.h"
 
@@ -121,10 +120,8 @@ static void take_completions(struct play *p, int node)
 
 static void post(struct play *p, unsigned flow)
 {
-	const struct sim_wr wr = {.opcode = opcode_of(p),
-				  .remote = flow * SCENARIO_BYTES,
-				  .sge = {{flow * SCENARIO_BYTES, SCENARIO_BYTES, 0}},
-				  .sges = 1};
+	const struct sim_wr wr = SIM_WR(opcode_of(p), flow * SCENARIO_BYTES, SCENARIO_BYTES,
+					.remote = flow * SCENARIO_BYTES);
 
 	while (wants(p, flow) && p->posted[flow] - p->done[flow] < p->c->depth) {
 		p->posted_ns[flow][p->posted[flow]++ % p->c->depth] = p->s->now_ns;

@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <rte_errno.h>
-#include <rte_mbuf.h>
 #include "world_eal.h"
 #include "sim.h"
 

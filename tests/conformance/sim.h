@@ -6,7 +6,6 @@
  * each that writes descriptors into memory as a real one does. Deterministic: the same seed gives
  * the same run. No sockets, no threads, no sleep.
  */
-#include <stdint.h>
 #include "command/ceu.h"
 #include "hca/hca.h"
 #include "host-abi/cqe.h"
@@ -220,6 +219,10 @@ struct sim_wr {
 	uint8_t ud_traffic_class, ud_sl;
 	const uint8_t *ud_group; /* 16 bytes; NULL: to the peer */
 };
+
+/* A request of one entry of memory; then other fields: SIM_WR(USER_RDMA_WRITE, 0, 100, .remote = 64). */
+#define SIM_WR(operation, from, bytes, ...)                                                        \
+	((struct sim_wr){.opcode = operation, .sge = {{from, bytes, 0}}, .sges = 1, __VA_ARGS__})
 
 /* enum user_trait of each operation. */
 static const uint8_t sim_traits[USER_OPCODES] = {

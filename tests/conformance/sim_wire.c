@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The wire of a simulation: faults, then straight to the other node or through the network. */
 #include <string.h>
-#include <rte_mbuf.h>
 #include "sim.h"
 
 #define WIRE_NS 1000u /* one way, without a network */

@@ -133,17 +133,9 @@ TEST_EACH_WAY(rc__atomics)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim *s = sim_for(&p);
-	struct sim_wr fa = {.opcode = USER_ATOMIC_FA,
-			    .remote = 64,
-			    .sge = {{8, 8, 0}},
-			    .sges = 1,
-			    .swap_add = 5};
-	struct sim_wr cs = {.opcode = USER_ATOMIC_CS,
-			    .remote = 64,
-			    .sge = {{16, 8, 0}},
-			    .sges = 1,
-			    .swap_add = 77,
-			    .compare = 105};
+	struct sim_wr fa = SIM_WR(USER_ATOMIC_FA, 8, 8, .remote = 64, .swap_add = 5);
+	struct sim_wr cs =
+		SIM_WR(USER_ATOMIC_CS, 16, 8, .remote = 64, .swap_add = 77, .compare = 105);
 	uint64_t *target = (uint64_t *)(s->node[1].memory + 64),
 		 *result = (uint64_t *)s->node[0].memory;
 
@@ -165,11 +157,7 @@ TEST_EACH_WAY(rc__atomics)
 TEST_EACH_WAY(ud__send)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
-	struct sim_wr wr = {.opcode = USER_SEND_IMM,
-			    .sge = {{0, 1000, 0}},
-			    .sges = 1,
-			    .imm = 7,
-			    .ud_qkey = 0x11111111};
+	struct sim_wr wr = SIM_WR(USER_SEND_IMM, 0, 1000, .imm = 7, .ud_qkey = 0x11111111);
 	struct sim *s;
 	struct cqe c;
 
@@ -196,8 +184,7 @@ TEST_EACH_WAY(rc__inline_and_chain_of_doorbells)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim *s = sim_for(&p);
-	struct sim_wr wr = {
-		.opcode = USER_RDMA_WRITE, .is_inline = true, .sge = {{0, 60, 0}}, .sges = 1};
+	struct sim_wr wr = SIM_WR(USER_RDMA_WRITE, 0, 60, .is_inline = true);
 	uint32_t offset[100];
 
 	fill(s->node[0].memory, 60, 9);
@@ -220,8 +207,7 @@ TEST(rc__write_over_a_page_that_is_held)
 {
 	enum { FIRST_MTT = 64, PAGE = 4096, AT = 4 * PAGE - 100, BYTES = 200 };
 	struct sim_params p = SIM_PARAMS_DEFAULT;
-	struct sim_wr wr = {
-		.opcode = USER_RDMA_WRITE, .remote = AT, .sge = {{0, BYTES, 0}}, .sges = 1};
+	struct sim_wr wr = SIM_WR(USER_RDMA_WRITE, 0, BYTES, .remote = AT);
 	struct tpt_hold hold;
 	uint32_t offset;
 	struct sim *s;

@@ -5,8 +5,6 @@
  * the request before the bad one completes, the one behind it is flushed. Then queue pairs that are
  * moved to ERR, reset and destroyed under load.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include "rig.h"
 
 enum { MTU = 1024, FAR = 1 << 20, FAR_KEY = 0x7700, LENGTH = 3 * MTU, LONG = 600000 };
@@ -131,8 +129,7 @@ static void remove_region(struct sim *s, struct wire *w)
 
 static struct sim_wr good_request(void)
 {
-	return (struct sim_wr){
-		.opcode = USER_RDMA_WRITE, .remote = 100, .sge = {{0, 200, 0}}, .sges = 1};
+	return SIM_WR(USER_RDMA_WRITE, 0, 200, .remote = 100);
 }
 
 static struct sim_wr bad_request(struct sim *s, const struct row *row)
@@ -262,11 +259,7 @@ static void read__key_gone_in_the_middle_of_the_answer(void **state)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim *s = sim_create(&p);
-	struct sim_wr wr = {.opcode = USER_RDMA_READ,
-			    .remote = FAR,
-			    .rkey = FAR_KEY,
-			    .sge = {{0, LONG, 0}},
-			    .sges = 1};
+	struct sim_wr wr = SIM_WR(USER_RDMA_READ, 0, LONG, .remote = FAR, .rkey = FAR_KEY);
 	struct eqe e;
 	uint32_t at;
 
@@ -335,12 +328,8 @@ static void one_load(enum ending ending, int node, unsigned after_us)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct load l = {0};
-	struct sim_wr wr[2] = {
-		{.opcode = USER_RDMA_WRITE, .remote = FAR, .sge = {{0, 200000, 0}}, .sges = 1},
-		{.opcode = USER_RDMA_READ,
-		 .remote = FAR,
-		 .sge = {{FAR + 300000, 100000, 0}},
-		 .sges = 1}};
+	struct sim_wr wr[2] = {SIM_WR(USER_RDMA_WRITE, 0, 200000, .remote = FAR),
+			       SIM_WR(USER_RDMA_READ, FAR + 300000, 100000, .remote = FAR)};
 	struct sim_wr other = good_request();
 	struct sim *s;
 

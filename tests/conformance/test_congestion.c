@@ -406,7 +406,7 @@ static uint64_t at_limit(void)
 
 RIG_TEST(pacing__requests, make_limited(SERVICE_RC))
 {
-	struct sim_wr wr = {.opcode = USER_RDMA_WRITE, .sge = {{0, BYTES, 0}}, .sges = 1};
+	struct sim_wr wr = SIM_WR(USER_RDMA_WRITE, 0, BYTES);
 	uint32_t at;
 	uint64_t ns;
 
@@ -419,7 +419,7 @@ RIG_TEST(pacing__requests, make_limited(SERVICE_RC))
 
 RIG_TEST(pacing__unreliable_requests, make_limited(SERVICE_UC))
 {
-	struct sim_wr wr = {.opcode = USER_RDMA_WRITE, .sge = {{0, BYTES, 0}}, .sges = 1};
+	struct sim_wr wr = SIM_WR(USER_RDMA_WRITE, 0, BYTES);
 	uint64_t ns;
 
 	send_cnp(s, cnp(s));
@@ -461,7 +461,7 @@ RIG_TEST(pacing__not_of_acknowledgements_behind_reads, make_limited(SERVICE_RC))
 /* Acknowledgements of what the peer sends do not wait for our rate. */
 RIG_TEST(pacing__not_of_acknowledgements, make_limited(SERVICE_RC))
 {
-	struct sim_wr wr = {.opcode = USER_RDMA_WRITE, .sge = {{0, BYTES, 0}}, .sges = 1};
+	struct sim_wr wr = SIM_WR(USER_RDMA_WRITE, 0, BYTES);
 	struct rig_packet p;
 	unsigned acks = 0;
 
@@ -482,7 +482,7 @@ RIG_TEST(pacing__not_of_acknowledgements, make_limited(SERVICE_RC))
 /* What waits for its time does not delay failure: all is flushed at once. */
 RIG_TEST(pacing__errors_do_not_wait, make_limited(SERVICE_RC))
 {
-	struct sim_wr wr = {.opcode = USER_RDMA_WRITE, .sge = {{0, BYTES, 0}}, .sges = 1};
+	struct sim_wr wr = SIM_WR(USER_RDMA_WRITE, 0, BYTES);
 	struct rig_packet p;
 	struct cqe c;
 
@@ -518,14 +518,14 @@ static struct sim *make_cc(enum congestion_control cc, unsigned qps)
 
 static uint32_t post_one(struct sim *s, unsigned qp)
 {
-	struct sim_wr wr = {.opcode = USER_RDMA_WRITE, .sge = {{0, LEN, 0}}, .sges = 1};
+	struct sim_wr wr = SIM_WR(USER_RDMA_WRITE, 0, LEN);
 
 	return sim_post(s, 0, qp, &wr);
 }
 
 static void first_packet_has(struct sim *s, uint8_t traffic_class)
 {
-	struct sim_wr wr = {.opcode = USER_RDMA_WRITE, .sge = {{0, LEN, 0}}, .sges = 1};
+	struct sim_wr wr = SIM_WR(USER_RDMA_WRITE, 0, LEN);
 	uint32_t at = sim_post(s, 0, 0, &wr);
 
 	assert_int_equal(rig_expect(s, WIRE_RC_WRITE_ONLY, PSN).tos, traffic_class);
@@ -719,13 +719,8 @@ TEST(class__of_datagrams)
 {
 	for (const struct class_row *r = classes; r < classes + RTE_DIM(classes); r++) {
 		struct sim *s = make_class(r, SERVICE_UD);
-		struct sim_wr wr = {.opcode = USER_SEND,
-				    .sge = {{0, LEN, 0}},
-				    .sges = 1,
-				    .ud_qpn = 5,
-				    .ud_qkey = 1,
-				    .ud_traffic_class = r->asked_class,
-				    .ud_sl = r->asked_sl};
+		struct sim_wr wr = SIM_WR(USER_SEND, 0, LEN, .ud_qpn = 5, .ud_qkey = 1,
+					  .ud_traffic_class = r->asked_class, .ud_sl = r->asked_sl);
 
 		sim_post(s, 0, 0, &wr);
 		has_class(s, WIRE_UD_SEND_ONLY, PSN, r->tos,

@@ -17,7 +17,7 @@ static struct sim *make(enum qp_service service)
 
 static struct sim_wr send_of(struct sim *s, uint32_t bytes)
 {
-	struct sim_wr wr = {.opcode = USER_SEND, .sge = {{0, bytes, 0}}, .sges = 1};
+	struct sim_wr wr = SIM_WR(USER_SEND, 0, bytes);
 
 	if (s->params.service == SERVICE_UD) {
 		wr.ud_qpn = s->node[1].qp[0].qpn;

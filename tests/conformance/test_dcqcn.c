@@ -3,7 +3,6 @@
  * The reaction point and pacing (doc/transport.md#congestion): what a notification does to a queue
  * pair, and what becomes of several that share a link of 40 Gbit/s.
  */
-#include <stdio.h>
 #include "rig.h"
 
 enum {
@@ -47,10 +46,8 @@ static void keep_busy(struct load *l)
 		l->done[(c.my_qpn & 0xff) - 1]++;
 	}
 	for (unsigned i = 0; i < QPS; i++) {
-		struct sim_wr wr = {.opcode = l->opcode,
-				    .remote = (i + 1) * MESSAGE,
-				    .sge = {{i * MESSAGE, MESSAGE, 0}},
-				    .sges = 1};
+		struct sim_wr wr =
+			SIM_WR(l->opcode, i * MESSAGE, MESSAGE, .remote = (i + 1) * MESSAGE);
 
 		while (l->wants[i] && l->posted[i] - l->done[i] < DEPTH) {
 			sim_post(l->s, poster(l), i, &wr);

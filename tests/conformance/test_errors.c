@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Errors end to end: bad requests in their turn, dead peers that cost nobody else anything, hostile
  * doorbells and descriptors. */
-#include <stdio.h>
 #include "rig.h"
 
 static struct sim *make(unsigned qps)
@@ -37,8 +36,7 @@ static void end(struct sim *s)
 
 static struct sim_wr write_of(uint32_t bytes)
 {
-	return (struct sim_wr){
-		.opcode = USER_RDMA_WRITE, .remote = 1 << 20, .sge = {{0, bytes, 0}}, .sges = 1};
+	return SIM_WR(USER_RDMA_WRITE, 0, bytes, .remote = 1 << 20);
 }
 
 SIM_TEST(bad_request__completes_in_its_turn_and_flushes_the_rest, make(1), end)

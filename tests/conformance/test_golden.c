@@ -6,8 +6,6 @@
  * same completions and data. Timing is causal: a packet of the peer arrives as soon as we have sent
  * everything that the peer had received before it.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include "golden.h"
 #include "golden_scenario.h"
 #include "rig.h"

@@ -28,8 +28,7 @@ static struct sim_params crowd(unsigned qps)
 /* One READ of several packets; requests of a node lie side by side. */
 static struct sim_wr read_of(uint32_t bytes)
 {
-	return (struct sim_wr){
-		.opcode = USER_RDMA_READ, .remote = 1 << 20, .sge = {{0, bytes, 0}}, .sges = 1};
+	return SIM_WR(USER_RDMA_READ, 0, bytes, .remote = 1 << 20);
 }
 
 /* All requests of one side, as fast as its doorbells and completions allow. */
@@ -77,8 +76,7 @@ enum {
 static uint64_t victims_time(struct sim *s, unsigned victim, uint8_t opcode)
 {
 	uint64_t begin = s->now_ns;
-	struct sim_wr wr = {
-		.opcode = opcode, .remote = 1 << 20, .sge = {{0, VICTIM_BYTES, 0}}, .sges = 1};
+	struct sim_wr wr = SIM_WR(opcode, 0, VICTIM_BYTES, .remote = 1 << 20);
 	struct cqe c;
 
 	for (unsigned i = 0; i < VICTIM_OPS; i++) {
@@ -130,8 +128,7 @@ static uint64_t time_beside(const struct hoard *h, bool attacked)
 {
 	struct sim_params p = crowd(h->qps + 1);
 	struct sim_wr wr = {.opcode = h->opcode, .remote = 2 << 20, .sges = h->entries};
-	struct sim_wr hello = {
-		.opcode = USER_RDMA_WRITE, .remote = 2 << 20, .sge = {{0, 64, 0}}, .sges = 1};
+	struct sim_wr hello = SIM_WR(USER_RDMA_WRITE, 0, 64, .remote = 2 << 20);
 	struct sim *s;
 	uint64_t ns;
 
@@ -343,7 +340,7 @@ static void step_beside(struct flood *f)
 /* Steps that the victim's operations take. */
 static unsigned victims_steps(struct flood *f)
 {
-	struct sim_wr wr = {.opcode = USER_RDMA_WRITE, .sge = {{0, VICTIM_BYTES, 0}}, .sges = 1};
+	struct sim_wr wr = SIM_WR(USER_RDMA_WRITE, 0, VICTIM_BYTES);
 	unsigned steps = 0;
 
 	f->done = 0;
@@ -367,7 +364,7 @@ struct worst {
 static unsigned steps_beside(const struct worst *w)
 {
 	struct sim_params p = crowd(CROWD + 1);
-	struct sim_wr wr = {.opcode = USER_RDMA_WRITE, .sge = {{0, ASKED, 0}}, .sges = 1};
+	struct sim_wr wr = SIM_WR(USER_RDMA_WRITE, 0, ASKED);
 	struct flood f = {.attack = w->attack};
 	uint64_t seen;
 	unsigned steps;

@@ -4,7 +4,6 @@
  * (C9-61): at an MTU of 256 one such READ. Regions are address space folded over a few megabytes.
  * SOFTHCA_LONGEST=1: every operation goes all the way at every MTU, in minutes.
  */
-#include <stdlib.h>
 #include "peer.h"
 
 #define LONGEST (1u << 31)

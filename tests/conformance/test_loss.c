@@ -5,8 +5,6 @@
  * data right, and everything is given back. SOFTHCA_SEEDS=first,count chooses the runs; the seed is
  * printed when one fails.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include "rig.h"
 
 #define QPS    3

@@ -5,8 +5,6 @@
  * must be survived; with more, the operation may fail, once, in order, and only for that reason.
  * SOFTHCA_MASKS=forward,back asks for more bits (make soak).
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include "rig.h"
 #include "traffic.h"
 

@@ -66,13 +66,8 @@ static void post_recv(struct sim *s, int node, unsigned qp)
 
 static void send_to(struct sim *s, unsigned qp, const uint8_t *group, uint32_t bytes)
 {
-	struct sim_wr wr = {.opcode = USER_SEND,
-			    .sge = {{0, bytes, 0}},
-			    .sges = 1,
-			    .unsignaled = true,
-			    .ud_qpn = MULTICAST_QPN,
-			    .ud_qkey = 0x11111111,
-			    .ud_group = group};
+	struct sim_wr wr = SIM_WR(USER_SEND, 0, bytes, .unsignaled = true, .ud_qpn = MULTICAST_QPN,
+				  .ud_qkey = 0x11111111, .ud_group = group);
 
 	sim_post(s, 0, qp, &wr);
 }
@@ -197,12 +192,8 @@ SIM_TEST(multicast__detached, make(), end)
 /* A datagram to a queue pair's own number is not for its groups. */
 SIM_TEST(multicast__unicast_goes_to_one, make(), end)
 {
-	struct sim_wr wr = {.opcode = USER_SEND,
-			    .sge = {{0, MESSAGE, 0}},
-			    .sges = 1,
-			    .unsignaled = true,
-			    .ud_qpn = s->node[1].qp[1].qpn,
-			    .ud_qkey = 0x11111111};
+	struct sim_wr wr = SIM_WR(USER_SEND, 0, MESSAGE, .unsignaled = true,
+				  .ud_qpn = s->node[1].qp[1].qpn, .ud_qkey = 0x11111111);
 
 	for (unsigned i = 0; i < 3; i++) {
 		post_recv(s, 1, i);

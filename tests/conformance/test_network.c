@@ -10,8 +10,6 @@
  * faults have these probabilities in both directions; of two daemons with the same settings it should be
  * the same. SOFTHCA_SEEDS=first,count: other seeds.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include "rig.h"
 #include "scenario.h"
 

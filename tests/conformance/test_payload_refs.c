@@ -169,8 +169,7 @@ TEST(refs__of_responses_follow_the_region)
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim *s = two_hcas(&p);
 	uint32_t key = rig_region(s, 0, BYTES, ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ, 0);
-	struct sim_wr wr = {
-		.opcode = USER_RDMA_READ, .rkey = key, .sge = {{REMOTE, BYTES, 0}}, .sges = 1};
+	struct sim_wr wr = SIM_WR(USER_RDMA_READ, REMOTE, BYTES, .rkey = key);
 	struct cqe c;
 
 	memset(s->node[0].memory, 0x5a, BYTES);

@@ -46,8 +46,7 @@ static struct sim *stream_interrupted(unsigned messages, struct loss loss, struc
 {
 	unsigned steps = 0;
 	struct sim_params p = SIM_PARAMS_DEFAULT;
-	struct sim_wr wr = {
-		.opcode = USER_RDMA_WRITE, .remote = 1 << 20, .sge = {{0, BYTES, 0}}, .sges = 1};
+	struct sim_wr wr = SIM_WR(USER_RDMA_WRITE, 0, BYTES, .remote = 1 << 20);
 	unsigned posted = 0, done = 0;
 	struct sim *s;
 	struct cqe c;

@@ -556,8 +556,7 @@ enum { BEFORE = 100, TIMEOUT = 8 };
 
 TEST_PEER_WITH(c9_139__answers_that_lie_there_come_first, p.timeout = TIMEOUT, p.qps = 2)
 {
-	struct sim_wr wr = {
-		.opcode = USER_RDMA_WRITE, .remote = 1 << 20, .sge = {{0, 1, 0}}, .sges = 1};
+	struct sim_wr wr = SIM_WR(USER_RDMA_WRITE, 0, 1, .remote = 1 << 20);
 	struct rig_packet got;
 
 	for (unsigned i = 0; i < BEFORE; i++)

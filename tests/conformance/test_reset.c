@@ -25,7 +25,7 @@ static void reborn(struct sim *s)
 
 static uint32_t post_write(struct sim *s)
 {
-	struct sim_wr wr = {.opcode = USER_RDMA_WRITE, .sge = {{0, BYTES, 0}}, .sges = 1};
+	struct sim_wr wr = SIM_WR(USER_RDMA_WRITE, 0, BYTES);
 
 	return sim_post(s, 0, 0, &wr);
 }
@@ -33,7 +33,7 @@ static uint32_t post_write(struct sim *s)
 /* Into memory of its own. */
 static void post_read(struct sim *s, unsigned qp)
 {
-	struct sim_wr wr = {.opcode = USER_RDMA_READ, .sge = {{qp * BYTES, BYTES, 0}}, .sges = 1};
+	struct sim_wr wr = SIM_WR(USER_RDMA_READ, qp * BYTES, BYTES);
 
 	sim_post(s, 0, qp, &wr);
 }

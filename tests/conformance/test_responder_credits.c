@@ -143,7 +143,7 @@ TEST(c9_161__the_next_message_does_not_wait)
 	enum { LONG = 300 * 1024 };
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim *s = sim_create(&p);
-	struct sim_wr wr = {.opcode = USER_SEND, .sge = {{0, LONG, 0}}, .sges = 1};
+	struct sim_wr wr = SIM_WR(USER_SEND, 0, LONG);
 	struct cqe c;
 
 	for (unsigned i = 0; i < 2; i++)

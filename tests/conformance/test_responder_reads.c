@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The responder's rules on READ responses: PSNs, opcodes, AETHs, lengths, failures between them,
  * and answers that wait behind them (C9-96 to C9-101, C9-112, C9-117, C9-118). */
-#include <rte_mbuf.h>
 #include "rig.h"
 
 enum { PSN = 0x100, AT = 4096, MTU = 1024, BIG = 1 << 20 };

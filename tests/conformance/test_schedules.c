@@ -7,8 +7,6 @@
  * SOFTHCA_SEEDS=first,count chooses; the seed is printed when one fails. One simulation is used for
  * all of them, its QPs are reset in between: `make soak` runs many millions.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include "rig.h"
 #include "traffic.h"
 

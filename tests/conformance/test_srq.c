@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared receive queues: several queue pairs take from one; effects on the wire and at the client.
  * SOFTHCA_SEEDS=first,count chooses the runs under loss. */
-#include <stdio.h>
-#include <stdlib.h>
 #include "rig.h"
 
 enum { PSN = 0x100, SLOT = 8192, MTU = 1024, QPS = 4 };
@@ -260,8 +258,7 @@ RIG_TEST(srq__uc_given_up_and_in_err_is_flushed, scripted(SERVICE_UC))
 
 SIM_TEST(srq__ud_messages_of_several_queue_pairs, pair(SERVICE_UD), end)
 {
-	struct sim_wr wr = {
-		.opcode = USER_SEND_IMM, .sge = {{0, 500, 0}}, .sges = 1, .ud_qkey = 0x11111111};
+	struct sim_wr wr = SIM_WR(USER_SEND_IMM, 0, 500, .ud_qkey = 0x11111111);
 	struct cqe c;
 
 	memset(s->node[0].memory, 0x5a, 500);
@@ -328,10 +325,8 @@ static uint32_t size_of(unsigned qp, uint32_t n)
 static void send_some(struct sim *s, struct account *a)
 {
 	for (unsigned k = 0; k < QPS; k++) {
-		struct sim_wr wr = {.opcode = USER_SEND_IMM,
-				    .sge = {{(QPS - k) * 64, size_of(k, a->sent[k]), 0}},
-				    .sges = 1,
-				    .imm = k << 16 | a->sent[k]};
+		struct sim_wr wr = SIM_WR(USER_SEND_IMM, (QPS - k) * 64, size_of(k, a->sent[k]),
+					  .imm = k << 16 | a->sent[k]);
 
 		if (a->sent[k] == OPS || a->sent[k] > a->received[k] + 8)
 			continue;
@@ -426,7 +421,7 @@ TEST(srq__under_loss_each_descriptor_completes_once)
 /* The peer dies under load: every posted receive completes or is still posted. */
 SIM_TEST(srq__errors_under_load_lose_no_descriptor, pair(SERVICE_RC), end)
 {
-	struct sim_wr wr = {.opcode = USER_SEND, .sge = {{0, 5000, 0}}, .sges = 1};
+	struct sim_wr wr = SIM_WR(USER_SEND, 0, 5000);
 	struct control_srq_attr attr;
 	unsigned completed = 0;
 	struct cqe c;

@@ -7,8 +7,6 @@
  * connections complete. The client behaves like libsofthca: it posts only requests that have
  * completed. SOFTHCA_SEEDS=first,count chooses the runs.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include "rig.h"
 
 enum {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The model of switches and networks (sim_switch.h, sim_network.h), by itself. */
-#include <string.h>
 #include "test.h"
 #include "sim.h"
 #include "wire/encap.h"

@@ -137,11 +137,7 @@ static void expect_error(struct sim *s, int node, uint8_t syndrome, uint32_t off
 static void peer_writes(struct sim *s, unsigned qp, uint32_t key, uint64_t offset, uint32_t bytes,
 			uint8_t syndrome)
 {
-	struct sim_wr wr = {.opcode = USER_RDMA_WRITE,
-			    .remote = offset,
-			    .rkey = key,
-			    .sge = {{0, bytes, 0}},
-			    .sges = 1};
+	struct sim_wr wr = SIM_WR(USER_RDMA_WRITE, 0, bytes, .remote = offset, .rkey = key);
 	uint32_t at = sim_post(s, 1, qp, &wr);
 
 	if (syndrome)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Operations and their proof: see traffic.h. */
-#include <stdio.h>
-#include <string.h>
 #include "traffic.h"
 
 #define LIMIT_NS 60000000000ull

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Contracts of wire/psn.h. Of 24-bit numbers, that is; of others the results are in range. */
 #include <stdbool.h>
-#include <stdint.h>
 #include "facts.h"
 #include "wire/psn.h"
 

@@ -8,8 +8,6 @@
  *
  * usage: reset SOCKET LEFT RIGHT [stay]     stay: it does nothing more once it is stuck
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 #include "softhca/softhca.h"

@@ -3,7 +3,6 @@
 #define UNIT_DESCRIPTORS_H
 /* For tests that check for leaks of descriptors and threads. */
 #include <dirent.h>
-#include <stdint.h>
 
 #include "test.h"
 

@@ -8,17 +8,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 #include <linux/fuse.h>
 #include "lingering.h"
 #include "stranger.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The main() of every test program: runs what test.h registered. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "test.h"
 
 /* The linker sets them around the section. */

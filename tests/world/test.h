@@ -9,8 +9,8 @@
  *		assert_int_equal(...);
  *	}
  *
- * They run in the order of the file, under cmocka. A fixture's header defines their setup and
- * teardown:
+ * They run in the order of the file, under cmocka. What most tests need of the C library comes with
+ * this header. A fixture's header defines their setup and teardown:
  *
  *	#undef TEST
  *	#define TEST(name) TEST_WITH(name, fx_setup, fx_teardown)
@@ -18,12 +18,26 @@
  * and the program, or its fixture, those of the whole group: TEST_GROUP(.setup = ...).
  * A program whose tests are rows of a table at run time writes its own main().
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+
+/* The call returns NULL with that errno. */
+#define assert_fails(call, error)                                                                  \
+	do {                                                                                       \
+		errno = 0;                                                                         \
+		assert_null(call);                                                                 \
+		assert_int_equal(errno, error);                                                    \
+	} while (0)
 
 /* One registered test; sorted by line. */
 struct test {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Attacks on what the control thread hands out: connections, its time, mappings, objects. */
 #include <arpa/inet.h>
-#include <stdlib.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include "shares.h"

@@ -6,8 +6,6 @@
  * is killed; what comes back by itself it takes again. idle: an honest neighbour in its place. victim: does what it reads.
  * Speaks the protocol by hand where the library would stop early.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
 #include "shares.h"

@@ -2,7 +2,6 @@
 #ifndef SYSTEM_SHARES_H
 #define SYSTEM_SHARES_H
 /* What the attacks of shares.def's rows are made of. An attack takes all that it can get and returns how much that was. */
-#include <stdbool.h>
 #include "../../unit/control/raw_client.h"
 #include "host-abi/cm_channel.h"
 

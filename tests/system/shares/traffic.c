@@ -2,8 +2,6 @@
 /* Traffic between left and right, as a program of the library sees it; and the attack on what the data path keeps. */
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include "softhca/softhca.h"

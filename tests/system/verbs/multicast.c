@@ -9,13 +9,7 @@
  * GROUP is an IPv4 or IPv6 address. Exits 0 if all was as it must be, and says what was not.
  */
 #include <arpa/inet.h>
-#include <errno.h>
-#include <infiniband/verbs.h>
-#include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include "device.h"
 

@@ -13,14 +13,8 @@
  *   cable     the same, and the other end of the wire with it: the event PORT_ERR
  * Exits 0 if it was so, and says what was not.
  */
-#include <errno.h>
-#include <infiniband/verbs.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include "device.h"
 

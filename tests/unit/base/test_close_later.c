@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Closing without waiting: all is closed, by one thread or many, whatever some of them wait for. */
 #include <fcntl.h>
-#include <stdint.h>
 #include <poll.h>
-#include "test.h"
 #include "../descriptors.h"
 #include "../lingering.h"
 #include "base/close_later.h"

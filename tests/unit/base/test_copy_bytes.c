@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copies of every length around those at which the way to copy changes, at the end of readable memory. */
-#include <stdint.h>
-
 #include "test.h"
 #include "../wire/guard.h"
 #include "base/copy_bytes.h"

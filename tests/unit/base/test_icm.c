@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Chunks of table memory: which entries lie where, what mapping and unmapping do, and that memory
  * is there only while it is mapped. */
-#include <errno.h>
-#include <stdint.h>
-
 #include "test.h"
-#include <string.h>
 #include <sys/mman.h>
 #include "base/icm.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Classes of IP addresses in 16 bytes: version, group, host, at the borders of each range. */
-#include <stdint.h>
-
 #include "test.h"
 #include <arpa/inet.h>
 #include "base/ip.h"

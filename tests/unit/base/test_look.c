@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* When a thread that waits looks, and when it sleeps; in made-up time. */
-#include <stdint.h>
-
 #include "test.h"
 #include "base/look.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The rule of shares.h: what one user gets whatever the others do, what he cannot have, and that
  * nothing is lost. */
-#include <errno.h>
-
 #include "test.h"
 #include "base/shares.h"
 

@@ -2,15 +2,10 @@
 #ifndef CLIENT_PAIR_H
 #define CLIENT_PAIR_H
 /* Two queue pairs of one client, connected to each other through a whole daemon. */
-#include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
 #include <time.h>
 
-#include "test.h"
 #include "../control/hca_test.h"
 #include "softhca/softhca.h"
 

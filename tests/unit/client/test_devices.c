@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What libsofthca reports about devices that are not open. */
-#include <stdlib.h>
-#include <unistd.h>
 #include "pair.h"
 
 #undef TEST

@@ -4,14 +4,10 @@
  * and the doorbell FIFO after posts; what polling makes of completions that the test writes.
  */
 #include <poll.h>
-#include <stdint.h>
 
 #include "test.h"
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <unistd.h>
 #include "client_priv.h"
 
 enum { NUMBER = 0x123405, ENTRIES = 8, SHIFT = 8, STRIDE = 1 << SHIFT, CQ_SIZE = 16 };

@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* libsofthca against a whole daemon over a wire that leads back: long lists, errors, shared receive
  * queues, connections, the daemon's end. That each operation works is tested in ../verbs. */
-#include <errno.h>
-#include <poll.h>
-#include <stdint.h>
-
-#include "test.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 #include "pair.h"
 
 /* Lists longer than one doorbell's chain, unsignaled ones in between, many times around the queue.

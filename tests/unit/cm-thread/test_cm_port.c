@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* QP 1 of a device whose link leads back to itself: what is sent comes back. Virtual time where it
  * counts; what the data path does takes real time. */
-#include <errno.h>
 #include <poll.h>
 #include "../control/hca_test.h"
 #include "../control/raw_client.h"

@@ -3,7 +3,6 @@
  * The connection manager's thread against a whole HCA whose link leads back to itself. The service
  * is this file's: it notes what it is given, and does in its turn what a test asks for.
  */
-#include <errno.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include "../control/hca_test.h"

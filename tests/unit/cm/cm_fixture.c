@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two connection managers and what is between them: cm_fixture.h. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "cm_fixture.h"
 #include "pipeline/machine.h"
 

@@ -6,8 +6,6 @@
  * them: each side's messages wait in its outbox until the test carries, loses or forges them.
  * Notifications of the owners go into a log.
  */
-#include <stdint.h>
-
 #include "test.h"
 #include "cm/connection.h"
 

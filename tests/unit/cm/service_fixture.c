@@ -4,10 +4,7 @@
  */
 #include <endian.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 #include "../descriptors.h"
 #include "base/close_later.h"
 #include "service_fixture.h"

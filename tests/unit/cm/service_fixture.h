@@ -9,13 +9,9 @@
  * has their d in these addresses, and groups.
  */
 #include <arpa/inet.h>
-#include <stdint.h>
 
 #include "test.h"
-#include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 #include "cm/service.h"
 #include "host-abi/cm_channel.h"
 #include "service/addresses.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ends in good order: DREQ and DREP, their repetitions and time-outs, time-wait; LAP. */
-#include <errno.h>
-#include <string.h>
 #include "cm_fixture.h"
 
 TEST(disconnect__both_wait_and_are_over)

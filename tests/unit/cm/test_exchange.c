@@ -4,9 +4,6 @@
  * which must answer the other's messages as the kernel did. Communication IDs are the sender's own
  * choice, and so is the transaction of what starts an exchange; all else must be the same.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "capture.h"
 #include "cm_fixture.h"
 #include "pipeline/machine.h"

@@ -3,13 +3,6 @@
  * Messages of the connection manager to and from MADs: against the captures, against a second
  * table of all fields, and cut. Mutated: tests/fuzz/mads.c.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <errno.h>
-
-#include "test.h"
 #include "capture.h"
 #include "golden_group.h"
 #include "guard.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ends otherwise: who is refused at once, who is rejected, REJs in each state, stale connections.
  */
-#include <errno.h>
-#include <string.h>
 #include "cm_fixture.h"
 
 static struct cm_message last_rej;

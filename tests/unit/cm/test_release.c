@@ -4,7 +4,6 @@
  * other gets the event that a kernel's peer would get, within the standard's times, even if the
  * first message about it is lost; and nothing is left on either side.
  */
-#include <string.h>
 #include "cm_fixture.h"
 
 enum step {

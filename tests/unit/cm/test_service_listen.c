@@ -3,7 +3,6 @@
  * Listeners and their requests, queues of events, identifiers that move to other channels, and
  * channels that end with all they have.
  */
-#include <stdlib.h>
 #include "base/close_later.h"
 #include "service_fixture.h"
 

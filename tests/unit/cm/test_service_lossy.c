@@ -5,8 +5,6 @@
  * the end no identifier, connection, timer, port or descriptor is left. Some programs reject, change
  * their minds or are killed.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include "service_fixture.h"
 #include "xorshift.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each message of the peer in each state: whether it moves, is answered, or changes nothing. */
-#include <stdio.h>
-#include <string.h>
 #include "cm_fixture.h"
 
 static void until_rep_sent(struct cm_connection **c, struct cm_connection **s)

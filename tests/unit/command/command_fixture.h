@@ -2,9 +2,6 @@
 #ifndef COMMAND_FIXTURE_H
 #define COMMAND_FIXTURE_H
 /* The tables that a CEU writes; no lcores. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "test.h"
 #include <rte_memory.h>
 #include "world_eal.h"

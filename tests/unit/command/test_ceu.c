@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The CEU's commands: their writes to the tables, their refusals, and the destruction of
  * objects. */
-#include <errno.h>
-#include <stdint.h>
-
-#include "test.h"
 #include "command_fixture.h"
 
 static struct command_fixture f;

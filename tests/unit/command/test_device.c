@@ -3,9 +3,6 @@
  * The device as its driver sees it, by raw mailboxes: nothing works before INIT_HCA and after
  * CLOSE_HCA, sizes and modifiers of every command, chunks of contexts mapped and given back.
  */
-#include <stdint.h>
-
-#include "test.h"
 #include "command_fixture.h"
 
 #define BIG (1u << 14) /* QPs: many chunks */

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The CEU's commands on shared receive queues: what they write, what they refuse, the limit. */
-#include <stdint.h>
-
-#include "test.h"
 #include "command_fixture.h"
 
 enum { SRQN = 0x456703 };

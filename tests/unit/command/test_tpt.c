@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The TPT by raw mailboxes: regions of pages, chunks of ICM, what CLOSE_HCA wants. */
-#include <stdint.h>
-
-#include "test.h"
 #include "command_fixture.h"
 
 enum { KEY = 0x7703, PD = 9, MPT_BASE = 0, MTT_BASE = CEU_ICM_CHUNK_BYTES };

@@ -4,10 +4,6 @@
  * attribute missing and with each foreign one added, against a table written here independently,
  * from ibv_modify_qp()'s description.
  */
-#include <stdint.h>
-
-#include "test.h"
-#include <string.h>
 #include "command_fixture.h"
 
 #define S 7

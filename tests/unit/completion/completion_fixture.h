@@ -2,14 +2,7 @@
 #ifndef COMPLETION_FIXTURE_H
 #define COMPLETION_FIXTURE_H
 /* A completion and event queue manager with one client, whose queues lie here. */
-#include <stdint.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "test.h"
-#include <rte_common.h>
 #include <rte_memory.h>
 #include "world_eal.h"
 #include "completion/completion.h"

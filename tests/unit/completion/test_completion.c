@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Completion queues: entries, overruns, held and resized, arming. */
-#include <errno.h>
-#include <stdio.h>
 #include "completion_fixture.h"
 
 TEST(cq_post__entry)

@@ -3,7 +3,6 @@
  * control thread holds and releases it: nothing is lost, neither entries nor wake-ups.
  * ThreadSanitizer is the other judge. */
 #include <pthread.h>
-#include <sched.h>
 #include "completion_fixture.h"
 
 enum { PRODUCERS = 3, EACH = 20000, IDLE_MAX = 20000000 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Event queues: entries, overruns and pending events, types, bells. */
-#include <errno.h>
 #include "completion_fixture.h"
 #include "completion_priv.h"
 

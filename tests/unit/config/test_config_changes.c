@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values as text, and what distinguishes two configurations. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "configure.h"
 
 enum { SEEN_BYTES = 1024 };

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How settings fit together, what follows from them, and the paths that both programs agree on. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "config_file.h"
 #include "configure.h"
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files and --set: the resulting values, and that each refusal names the line. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "test.h"
 #include "setting.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each kind of value: accepted into its field, or refused with a reason. One row for each. */
-#include <string.h>
-
 #include "test.h"
 #include "setting.h"
 

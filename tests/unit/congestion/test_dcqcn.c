@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The reaction point against the equations of the paper (Zhu et al., SIGCOMM 2015, 3.1). */
-#include <string.h>
 #include "congestion/dcqcn.h"
 #include "test.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of multicast groups: attachments, limits, concurrent readers. */
-#include <errno.h>
-#include <stdlib.h>
 #include "context/multicast.h"
 #include "engine_fixture.h"
 

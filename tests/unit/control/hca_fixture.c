@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See hca_fixture.h. The threads are the test's own; the link copies each frame, as a wire does. */
-#include <errno.h>
 #include <pthread.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
 #include "../descriptors.h"

@@ -4,8 +4,6 @@
 /* For test programs each of whose tests has a daemon of its own (hca_fixture.h): f is that of the
  * test that runs, and the one that libraries find. TEST_STATE(name, start, stop, totals) changes
  * what clients share (struct fixture_total). */
-#include <stdlib.h>
-
 #include "test.h"
 #include "hca_fixture.h"
 

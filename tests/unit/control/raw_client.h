@@ -2,16 +2,12 @@
 #ifndef RAW_CLIENT_H
 #define RAW_CLIENT_H
 /* The control protocol spoken by hand: whatever a hostile program could send. */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "test.h"
 #include "host-abi/control.h"
@@ -320,6 +316,18 @@ static inline struct raw raw_client(const char *path)
 	raw_furnish(&r);
 	return r;
 }
+
+/* A case with a client of the daemon f, r, which leaves at the end. */
+#define CLIENT_TEST(name)                                                                          \
+	static void name##_with(struct raw r);                                                     \
+	TEST(name)                                                                                 \
+	{                                                                                          \
+		struct raw r = raw_client(f.path);                                                 \
+                                                                                                   \
+		name##_with(r);                                                                    \
+		close(r.fd);                                                                       \
+	}                                                                                          \
+	static void name##_with(struct raw r)
 
 /* The same as that user. */
 static inline struct raw raw_client_as(const char *path, uid_t uid)

@@ -124,11 +124,10 @@ TEST_STATE(channel__client_gone_at_once, start_with_cm, stop_with_cm, NULL)
 
 /* The receive queue of an RC queue pair of its own gives them, an SRQ gives none; and only whose it
  * is may ask, and tell of its peer. */
-TEST(credits__of_the_users_queue_pairs)
+CLIENT_TEST(credits__of_the_users_queue_pairs)
 {
 	const uint32_t me = getuid();
 	struct control_qp in;
-	struct raw r = raw_client(f.path);
 	uint32_t shared, none, uc, *credits;
 
 	in = raw_qp_in(r.pd, r.cqn, r.lkey);
@@ -154,5 +153,4 @@ TEST(credits__of_the_users_queue_pairs)
 	assert_int_equal(*credits, 0);
 	control_peer_gives_no_credits(f.control, 0, me, r.qpn);
 	assert_int_equal(*credits, CREDITS_UNLIMITED);
-	close(r.fd);
 }

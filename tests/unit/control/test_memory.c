@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Client memory that fails when it is touched: the handler puts zeroes there, anything else still
  * kills. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -67,9 +67,8 @@ TEST(multicast__what_may_be_attached)
 	close(r.fd);
 }
 
-TEST(multicast__once_or_again)
+CLIENT_TEST(multicast__once_or_again)
 {
-	struct raw r = raw_client(f.path);
 	uint32_t qpn[2];
 
 	qpn[0] = datagram_qp(&r);
@@ -85,13 +84,11 @@ TEST(multicast__once_or_again)
 	assert_int_equal(detach(&r, qpn[1], v6), -EINVAL);
 	assert_int_equal(detach(&r, qpn[1], v4), 0);
 	assert_attached(0, 0);
-	close(r.fd);
 }
 
 /* As a kernel has it (ibv_destroy_qp(3)). */
-TEST(multicast__attached_is_in_use)
+CLIENT_TEST(multicast__attached_is_in_use)
 {
-	struct raw r = raw_client(f.path);
 	uint32_t qpn;
 
 	qpn = datagram_qp(&r);
@@ -99,7 +96,6 @@ TEST(multicast__attached_is_in_use)
 	assert_int_equal(raw_number(r.fd, CONTROL_DESTROY_QP, qpn), -EBUSY);
 	assert_int_equal(detach(&r, qpn, v4), 0);
 	assert_int_equal(raw_number(r.fd, CONTROL_DESTROY_QP, qpn), 0);
-	close(r.fd);
 }
 
 TEST(multicast__ends_with_the_client)

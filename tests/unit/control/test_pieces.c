@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pieces of files and MRs in them: what is accepted, what is refused, where VirtToPhys finds the
  * bytes, and what a hostile client can do to the memory that it gave. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <linux/mount.h>
 #include <sys/eventfd.h>
 #include <sys/ipc.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <rte_log.h>
 #include "base/monotonic.h"
@@ -43,7 +40,7 @@ static struct fixture_total few[] = {{SHARE_mappings, 40},
 				     {SHARE_mapped_bytes, (16ull << 40) + (1 << 30)},
 				     {0}};
 
-TEST(pieces__each_wrong_one)
+CLIENT_TEST(pieces__each_wrong_one)
 {
 	static const struct {
 		uint64_t offset, bytes;
@@ -60,7 +57,6 @@ TEST(pieces__each_wrong_one)
 	int fd = raw_memfd(16 * PAGE, 0);
 	struct control_piece in = {.bytes = PAGE};
 	uint32_t piece;
-	struct raw r = raw_client(f.path);
 
 	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_int_equal(add(&r, fd, wrong[i].offset, wrong[i].bytes, NULL), -EINVAL);
@@ -77,7 +73,6 @@ TEST(pieces__each_wrong_one)
 	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), 0);
 	assert_int_equal(reg(&r, piece, 0, PAGE, 0xf), -ENOENT);
 	close(fd);
-	close(r.fd);
 }
 
 /* As many as the file has, and as the client may have. */
@@ -118,15 +113,13 @@ TEST_STATE(pieces__several_at_once, start, stop, few)
 	close(r.fd);
 }
 
-TEST(file__ends_within_a_page)
+CLIENT_TEST(file__ends_within_a_page)
 {
 	int fd = raw_memfd(PAGE + 16, 0);
-	struct raw r = raw_client(f.path);
 
 	assert_int_equal(add(&r, fd, 0, 2 * PAGE, NULL), 0);
 	assert_int_equal(add(&r, fd, 0, 3 * PAGE, NULL), -EINVAL);
 	close(fd);
-	close(r.fd);
 }
 
 /* Mappings of the daemon, which is this process; *of_files: those of clients' files. */
@@ -200,14 +193,13 @@ static enum v2p_state look(const struct raw *r, uint32_t lkey, uint64_t va, uint
 }
 
 /* Pages of a file in any order: more of them than one message and than one WRITE_MTT takes. */
-TEST(runs__scattered_pages)
+CLIENT_TEST(runs__scattered_pages)
 {
 	enum { RUNS = 1500 };
 	struct control_mr in = {.iova = 0x10000000 + 100, .access = 0xf};
 	struct control_runs more = {0};
 	uint32_t *memory, *at, piece, lkey, where[RUNS];
 	uint64_t run;
-	struct raw r = raw_client(f.path);
 
 	piece = shared_piece(&r, &memory);
 	in.pd = r.pd;
@@ -235,11 +227,10 @@ TEST(runs__scattered_pages)
 	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, lkey), 0);
 	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), 0);
 	munmap(memory, MAPPED_PAGES * PAGE);
-	close(r.fd);
 }
 
 /* The largest page that all breaks allow; none where the bytes follow one another anyhow. */
-TEST(runs__page_sizes)
+CLIENT_TEST(runs__page_sizes)
 {
 	static const struct {
 		struct {
@@ -260,7 +251,6 @@ TEST(runs__page_sizes)
 	int fd = raw_memfd(2048 * PAGE, 0);
 	uint32_t piece, lkey, whole, *at, *there;
 	uint64_t run;
-	struct raw r = raw_client(f.path);
 
 	assert_int_equal(add(&r, fd, 0, 2048 * PAGE, &piece), 0);
 	whole = raw_mr(r.fd, r.pd, piece, 2048 * PAGE, 0);
@@ -286,7 +276,6 @@ TEST(runs__page_sizes)
 		assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, lkey), 0);
 	}
 	close(fd);
-	close(r.fd);
 }
 
 TEST(runs__each_wrong_one)
@@ -385,25 +374,22 @@ void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offs
 }
 
 /* Failures that the kernel reports as temporary are refused at once: the descriptor is not kept. */
-TEST(pieces__locked_memory)
+CLIENT_TEST(pieces__locked_memory)
 {
 	int fd = raw_memfd(PAGE, 0);
-	struct raw r = raw_client(f.path);
 
 	__atomic_store_n(&locked, true, __ATOMIC_SEQ_CST);
 	assert_int_equal(add(&r, fd, 0, PAGE, NULL), -ENOMEM);
 	__atomic_store_n(&locked, false, __ATOMIC_SEQ_CST);
 	assert_int_equal(add(&r, fd, 0, PAGE, NULL), 0);
 	close(fd);
-	close(r.fd);
 }
 
 /* Only what lies in memory: a disk or a program behind a file system could stop the data path. Nor
  * is such a program asked what it is: it need not answer. */
-TEST(descriptors__that_are_no_memory)
+CLIENT_TEST(descriptors__that_are_no_memory)
 {
 	char disk[] = "/var/tmp/regions-XXXXXX";
-	struct raw r = raw_client(f.path);
 	int fd[8], n = 0, pair[2];
 
 	fd[n++] = mkstemp(disk);
@@ -423,17 +409,15 @@ TEST(descriptors__that_are_no_memory)
 		close(fd[i]);
 	}
 	assert_int_equal(asked, 0);
-	close(r.fd);
 }
 
-TEST(read_only__takes_no_rights_to_write)
+CLIENT_TEST(read_only__takes_no_rights_to_write)
 {
 	struct control_piece in = {.bytes = PAGE};
 	int fd = raw_memfd(4 * PAGE, 0), weak;
 	struct control_mr both = {.access = ACCESS_REMOTE_READ, .count = 2};
 	uint32_t piece, lkey;
 	char path[64];
-	struct raw r = raw_client(f.path);
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	weak = open(path, O_RDONLY | O_CLOEXEC);
@@ -460,7 +444,6 @@ TEST(read_only__takes_no_rights_to_write)
 	in.flags = PIECE_READ_ONLY;
 	assert_int_equal(raw_add_piece(r.fd, fd, &in, NULL), 0);
 	close(fd);
-	close(r.fd);
 }
 
 /* Cut and punched after it was given: queues lie in it. The daemon survives, the client goes. */
@@ -493,22 +476,19 @@ TEST(memory__cut_under_the_queues)
 }
 
 /* Pieces of huge pages are whole huge pages; untouched ones are not reserved. */
-TEST(huge__whole_pages)
+CLIENT_TEST(huge__whole_pages)
 {
 	const uint64_t huge = 2 << 20;
 	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
 	uint32_t piece;
-	struct raw r;
 
 	if (fd < 0 || ftruncate(fd, 2 * (off_t)huge))
 		skip();
-	r = raw_client(f.path);
 	assert_int_equal(add(&r, fd, PAGE, huge, NULL), -EINVAL);
 	assert_int_equal(add(&r, fd, 0, PAGE, NULL), -EINVAL);
 	assert_int_equal(add(&r, fd, 0, 2 * huge, &piece), 0);
 	assert_int_equal(reg(&r, piece, huge + 5, huge - 5, 0xf), 0);
 	close(fd);
-	close(r.fd);
 }
 
 /* An MR with a few bytes of each of many huge pages populates none of them. */

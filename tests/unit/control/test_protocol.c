@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The control protocol as it is meant: objects, what depends on what, numbers, limits, the end of a
  * client. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <sys/ipc.h>
 #include <sys/shm.h>
 #include "../made_up_nodes.h"
 #include "hca_test.h"
 #include "raw_client.h"
 
-TEST(objects__go_in_order_only)
+CLIENT_TEST(objects__go_in_order_only)
 {
-	struct raw r = raw_client(f.path);
-
 	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, r.pd), -EBUSY);
 	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, r.hello.queue_pd), -EBUSY);
 	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, r.piece), -EBUSY);
@@ -31,7 +25,6 @@ TEST(objects__go_in_order_only)
 	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, r.pd), 0);
 	assert_int_equal(raw_number(r.fd, CONTROL_FREE_PD, r.hello.queue_pd), -EBUSY);
 	assert_int_equal(raw_number(r.fd, CONTROL_QUERY_GID, 2), -ENOENT);
-	close(r.fd);
 }
 
 static int list_device(int fd, uint32_t version, uint32_t index, struct control_device_reply *out)
@@ -196,9 +189,8 @@ TEST(objects__are_the_clients_own)
 	close(b.fd);
 }
 
-TEST(numbers__change_on_reuse)
+CLIENT_TEST(numbers__change_on_reuse)
 {
-	struct raw r = raw_client(f.path);
 	uint32_t mask = f.hca->qps.mask, seen[8], n = 0;
 
 	/* more than a whole round of the table: places are reused, numbers are not */
@@ -216,7 +208,6 @@ TEST(numbers__change_on_reuse)
 	assert_true(n >= 2);
 	for (uint32_t i = 1; i < n; i++)
 		assert_int_not_equal(seen[i], seen[i - 1]);
-	close(r.fd);
 }
 
 TEST(limits__of_one_client)
@@ -564,12 +555,11 @@ TEST(modify__others_are_served_while_one_waits)
 }
 
 /* One who asks for neighbours without end waits for the next second; those who need not ask do not. */
-TEST(resolve__a_share_of_the_questions)
+CLIENT_TEST(resolve__a_share_of_the_questions)
 {
 	const struct control_resolve in = {.gid_index = 0};
 	struct control_resolve_reply reply;
 	struct share_info info;
-	struct raw r = raw_client(f.path);
 
 	__atomic_store_n(&f.would_ask, true, __ATOMIC_RELAXED);
 	do {
@@ -580,7 +570,6 @@ TEST(resolve__a_share_of_the_questions)
 	__atomic_store_n(&f.would_ask, false, __ATOMIC_RELAXED);
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(raw_ask(r.fd, CONTROL_RESOLVE, &in, &reply), 0);
-	close(r.fd);
 }
 
 TEST(create__second_daemon_on_the_same_path)

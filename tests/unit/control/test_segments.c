@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <sys/ipc.h>
 #include <sys/shm.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include "hca_test.h"
 #include "raw_client.h"
@@ -87,26 +86,23 @@ TEST(segment__is_attached_while_the_piece_lives)
 }
 
 /* A failure that the kernel reports as temporary is an answer: nobody waits for it to pass. */
-TEST(segment__locked_memory)
+CLIENT_TEST(segment__locked_memory)
 {
 	int id = segment(0600);
 	uint32_t piece;
-	struct raw r = raw_client(f.path);
 
 	__atomic_store_n(&locked, true, __ATOMIC_SEQ_CST);
 	assert_int_equal(add(r.fd, id, 0, &piece), -ENOMEM);
 	__atomic_store_n(&locked, false, __ATOMIC_SEQ_CST);
 	assert_int_equal(add(r.fd, id, 0, &piece), 0);
 	shmctl(id, IPC_RMID, NULL);
-	close(r.fd);
 }
 
 /* As long as the pages that hold it, whatever was asked for. */
-TEST(segment__in_huge_pages)
+CLIENT_TEST(segment__in_huge_pages)
 {
 	static const uint64_t pages[] = {1, 1, 2, 3};
 	uint32_t piece;
-	struct raw r = raw_client(f.path);
 
 	for (unsigned int i = 0; i < 4; i++) {
 		struct control_mr in = {.pd = r.pd, .access = 1, .count = 1};
@@ -126,18 +122,15 @@ TEST(segment__in_huge_pages)
 		assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, lkey), 0);
 		assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), 0);
 	}
-	close(r.fd);
 }
 
-TEST(wrong__refused)
+CLIENT_TEST(wrong__refused)
 {
 	int id = segment(0600), gone = segment(0600);
 	int large = shmget(IPC_PRIVATE, (1ull << 40) + BYTES, 0600 | SHM_NORESERVE);
 	uint32_t piece;
-	struct raw r;
 
 	shmctl(gone, IPC_RMID, NULL);
-	r = raw_client(f.path);
 	assert_int_equal(add(r.fd, id, 2, &piece), -EINVAL);
 	assert_int_equal(add(r.fd, gone, 0, &piece), -EINVAL);
 	assert_int_equal(add(r.fd, -1, 0, &piece), -EINVAL);
@@ -146,7 +139,6 @@ TEST(wrong__refused)
 	assert_untouched(large);
 	shmctl(id, IPC_RMID, NULL);
 	shmctl(large, IPC_RMID, NULL);
-	close(r.fd);
 }
 
 /* The answer to another user's program, in a child. */

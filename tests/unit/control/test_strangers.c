@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Nothing that waits for a stranger happens in the control thread: descriptors of all kinds in each
  * place where a program can pass one. Another client does not notice. */
-#include <stdio.h>
 #include "../stranger.h"
 #include "base/close_later.h"
 #include "hca_test.h"

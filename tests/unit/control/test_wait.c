@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* When whose work is done, without any HCA: what control_wait() does between two turns, where it looks for the next request of a
  * client that may ask at once, or sleeps; and when bulk has to wait. */
-#include <stdlib.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "test.h"
 #include "control_priv.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory windows, keys for fast registration, re-registration by hand: what is refused, what
  * depends on what, the end of a client that has some. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include "hca_test.h"
 #include "raw_client.h"
 #include "host-abi/wqe.h"
@@ -55,10 +51,9 @@ TEST(mw__made_and_taken_back)
 	close(stranger.fd);
 }
 
-TEST(alloc_mr__made_and_taken_back)
+CLIENT_TEST(alloc_mr__made_and_taken_back)
 {
 	struct control_cq cq;
-	struct raw r = raw_client(f.path);
 	uint32_t key;
 
 	assert_int_equal(r.hello.max_fast_reg_pages, WQE_REGISTER_PAGES);
@@ -71,7 +66,6 @@ TEST(alloc_mr__made_and_taken_back)
 	assert_int_equal(raw_number(r.fd, CONTROL_DEALLOC_MW, key), -ENOENT);
 	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, key), 0);
 	assert_int_equal(raw_number(r.fd, CONTROL_DEREG_MR, key), -ENOENT);
-	close(r.fd);
 }
 
 TEST(limit__is_shared_with_mrs)

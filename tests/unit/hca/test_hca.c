@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A whole HCA is made, refused, polled, counted and unmade. */
-#include <errno.h>
 #include "engine_fixture.h"
 
 static struct hca_config sound(void)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An HCA's memory: all of it is freed, also when creation fails half way for lack of memory.
  * Allocations of lib/ are counted and refused by the linker's --wrap. */
-#include <errno.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <rte_errno.h>
 #include <rte_malloc.h>

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A descriptor that travels with a message: it arrives, or none does. */
-#include <stdint.h>
-
 #include "test.h"
-#include <errno.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "host-abi/descriptor.h"
 
 static int pair[2];

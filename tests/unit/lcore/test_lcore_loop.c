@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An lcore's loop, with a clock of ours and stages that only remember when they were polled. */
-#include <stdint.h>
-#include <stdlib.h>
 #include "test.h"
 #include "context/pacing.h"
 #include "lcore/clock.h"

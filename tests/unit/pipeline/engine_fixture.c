@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See engine_fixture.h. Test code only. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <rte_malloc.h>
 #include "world_eal.h"
 #include "send-queue/send_queue.h"

@@ -7,9 +7,6 @@
  * checks the rings behind it. Everything is reached through `fx`. Teardown closes the queue pairs
  * and proves that every mbuf was freed.
  */
-#include <stdint.h>
-#include <string.h>
-
 #include "test.h"
 #include <rte_mempool.h>
 #include "hca/hca.h"

@@ -2,7 +2,6 @@
 /* Several engines put into one channel while its consumer takes: all arrives once, each engine's in
  * order, and the counts that `softhca fifos` shows miss nothing. */
 #include <pthread.h>
-#include <sched.h>
 
 #include "test.h"
 #include "world_eal.h"

@@ -5,10 +5,8 @@
  * sees everything written before it. Without the fences of parking.h this fails on x86 with two
  * processors.
  */
-#include <stdint.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdbool.h>
 #include "test.h"
 #include "pipeline/parking.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A module stands, steps, and runs again; what it would have done is done later. What modules do is
  * traced. */
-#include <errno.h>
 #include "engine_fixture.h"
 #include "pipeline/stepping.h"
 #include "pipeline/trace.h"

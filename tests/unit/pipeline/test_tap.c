@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Captures of a channel: what its consumer takes is in the reader's memory, and nothing else. */
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include "engine_fixture.h"
 #include "host-abi/capture_element.h"
 #include "pipeline/stepping.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of the pipeline is sane, and channels count what `softhca fifos` shows. */
-#include <stdio.h>
 #include "engine_fixture.h"
 
 static void assert_unique(const char *a, const char *b, unsigned i, unsigned k)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Wake lists: once each, nothing lost, many posters and one consumer. */
-#include <stdint.h>
-#include <string.h>
 #include <pthread.h>
 #include <sched.h>
 

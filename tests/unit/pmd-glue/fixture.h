@@ -5,14 +5,10 @@
  * What the pmd-glue tests share: EAL without hugepages or root, pools, ring ports, frames. One
  * thread plays both the data path and the control thread.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "test.h"
 #include "world_eal.h"
 
 #include <rte_arp.h>
-#include <rte_eal.h>
 #include <rte_ethdev.h>
 #include <rte_icmp.h>
 #include <rte_ip.h>

@@ -2,9 +2,7 @@
 /* Captures: what a reader finds in its ring and in the file of the setting, and what it can do to the
  * daemon. */
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "fixture.h"
 #include "host-abi/capture_ring.h"
 #include "pipeline/icrc.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The neighbour table, row by row of its state table, in virtual time. */
-#include <errno.h>
-#include <string.h>
-
 #include "test.h"
 #include "neighbour.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ARP, neighbour discovery and ping between two ring ports, and what is malformed. */
 #include <arpa/inet.h>
-#include <errno.h>
 
 #include "fixture.h"
 #include "port_internal.h"

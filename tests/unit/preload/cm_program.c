@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See cm_program.h. */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/types.h>
-#include <unistd.h>
 
-#include "test.h"
 #include "../descriptors.h"
 #include "cm_program.h"
 #include "cm_stub.h"

@@ -4,7 +4,6 @@
 /* A program that has /dev/infiniband/rdma_cm open, with cm_stub.h's daemon: what the tests of it
  * share. */
 #include <pthread.h>
-#include <stdint.h>
 
 #include "test.h"
 

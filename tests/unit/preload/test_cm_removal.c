@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The daemon dies: the events of its identifiers, and that they can be destroyed. */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <unistd.h>
 
-#include "test.h"
 #include "cm_program.h"
 #include "cm_stub.h"
 #include "host-abi/cm_channel.h"

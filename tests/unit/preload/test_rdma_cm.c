@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* /dev/infiniband/rdma_cm as programs see it, with a stub in the daemon's place (cm_stub.h). Linked
  * with the library that is preloaded elsewhere: libc's functions here are the program's. */
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "test.h"
 #include "../descriptors.h"
 #include "cm_program.h"
 #include "cm_stub.h"

@@ -2,9 +2,6 @@
 #ifndef MULTI_QUEUE_FIXTURE_H
 #define MULTI_QUEUE_FIXTURE_H
 /* A MultiQueue and nothing else of an engine. */
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "test.h"
 #include "world_eal.h"
 #include "multi_queue.h"

@@ -2,7 +2,6 @@
 #ifndef REQUESTER_FIXTURE_H
 #define REQUESTER_FIXTURE_H
 /* Requests going out and responses coming in, for the tests of both stages of the requester. */
-#include <stdlib.h>
 #include "engine_fixture.h"
 #include "completion/completion.h"
 #include "multi_queue.h"
@@ -13,7 +12,6 @@
 #include "requester_trans_control.h"
 #include "send-queue/send_queue.h"
 #include "timer_control.h"
-#include "wire/aeth.h"
 
 /* Hands one request to RequesterTransControl, as DataPack does. */
 static inline void send_request(unsigned qp, uint8_t opcode, uint32_t length, uint32_t wqe_offset)

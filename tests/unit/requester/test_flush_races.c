@@ -6,7 +6,6 @@
  * before an atomic operation while the other one continues.
  */
 #include <ucontext.h>
-#include "engine_fixture.h"
 
 static void atomic_operation(void);
 

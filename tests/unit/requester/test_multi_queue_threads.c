@@ -6,8 +6,6 @@
  * numbers seen and ThreadSanitizer are the judges.
  */
 #include <pthread.h>
-#include <sched.h>
-#include <unistd.h>
 #include "multi_queue_fixture.h"
 
 enum { QUEUES = 5, ELEMENTS = 30000 };

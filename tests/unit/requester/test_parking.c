@@ -6,7 +6,6 @@
  * themselves: nobody but them wakes the queue pair. A reason without a row fails.
  */
 #include "recv_fixture.h"
-#include "requester/requester.h"
 
 static void send_one(void)
 {

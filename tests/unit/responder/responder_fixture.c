@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The engine that the responder's tests run on. Test code only. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <rte_errno.h>
 #include "world_eal.h"
 #include "pipeline/machine.h"

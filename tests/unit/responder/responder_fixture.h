@@ -6,9 +6,6 @@
  * registered twice: rkey with all rights, and read-only; receive queue of RQ_ENTRIES descriptors,
  * data units chosen by the test.
  */
-#include <stdint.h>
-#include <string.h>
-
 #include "test.h"
 #include <rte_mempool.h>
 #include "base/counters.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The header checks alone: each limit on both of its sides. */
-#include <stdint.h>
-
 #include "test.h"
 #include "host-abi/control.h"
 #include "request_check.h"

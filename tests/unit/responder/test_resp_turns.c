@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* RespPktGen: turns and quanta, what is worth nothing any more, and what it takes from its rings
  * and its pool. */
-#include <rte_mempool.h>
 #include "context/pacing.h"
 #include "resp_pkt_gen.h"
 #include "responder_fixture.h"

@@ -2,7 +2,6 @@
 #ifndef SEND_QUEUE_FIXTURE_H
 #define SEND_QUEUE_FIXTURE_H
 /* Descriptors and doorbells, written as a client writes them. */
-#include <stdlib.h>
 #include "engine_fixture.h"
 #include "data_pack.h"
 #include "descriptors.h"

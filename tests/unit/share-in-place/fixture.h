@@ -3,15 +3,9 @@
 #define SHARING_FIXTURE_H
 /* The other side of a sharing: maps its pieces elsewhere in the same process, as the daemon would
  * in its own. */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "test.h"
 #include "share-in-place/sharing.h"
@@ -113,6 +107,16 @@ static inline void wait_for(pid_t child)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
 		fail_msg("the child ended with %#x", status);
+}
+
+/* Goes on in a child, which ends by _exit(0), and then, if it did, in the parent. */
+static inline bool in_child(void)
+{
+	const pid_t child = fork();
+
+	if (child != 0)
+		wait_for(child);
+	return child == 0;
 }
 
 #endif

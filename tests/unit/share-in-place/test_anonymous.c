@@ -31,11 +31,9 @@ static void become_ordinary(void)
 static void over_a_fork(uint8_t *at, size_t bytes)
 {
 	struct sharing *s = NULL;
-	pid_t child;
 
 	fill(at, bytes, 1);
-	child = fork();
-	if (child == 0) {
+	if (in_child()) {
 		struct view v;
 
 		become_ordinary();
@@ -47,7 +45,6 @@ static void over_a_fork(uint8_t *at, size_t bytes)
 		view_put(&v);
 		_exit(0);
 	}
-	wait_for(child);
 	check(at, bytes, 2);
 }
 
@@ -55,19 +52,16 @@ TEST(mapping__is_shared_by_parent_and_child)
 {
 	uint8_t *at = map(BYTES - 100, 0);
 	struct view v = view_get(at, BYTES, true);
-	pid_t child;
 
 	assert_true(has_a_file(at));
 	for (int i = 0; i < BYTES; i++)
 		assert_int_equal(at[i], 0);
 	over_a_fork(at, BYTES);
-	child = fork(); /* the parent's registered memory */
-	if (child == 0) {
+	if (in_child()) { /* the parent's registered memory */
 		fill(at, BYTES, 3);
 		munmap(at, BYTES);
 		_exit(0);
 	}
-	wait_for(child);
 	both_ways(&v, at, BYTES, 3);
 	view_put(&v);
 	munmap(at, BYTES);
@@ -123,9 +117,7 @@ TEST(descriptor__goes_with_the_last_mapping)
 TEST(descriptor__closed_by_the_program)
 {
 	uint8_t *at;
-	pid_t child = fork();
-
-	if (child == 0) {
+	if (in_child()) {
 		at = map(BYTES, 0);
 		CHILD_IF(close_range(3, ~0u, 0));
 		fill(at, BYTES, 1);
@@ -136,7 +128,6 @@ TEST(descriptor__closed_by_the_program)
 		CHILD_IF(fcntl(4096, F_GETFD) < 0 && fcntl(512, F_GETFD) < 0);
 		_exit(0);
 	}
-	wait_for(child);
 }
 
 TEST(refusals__are_the_kernels)

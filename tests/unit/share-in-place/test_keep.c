@@ -227,37 +227,30 @@ TEST(moved__leaves_fresh_memory)
 /* As a daemon closes all: what is kept is private to the next fork's child nevertheless. */
 TEST(pool__closed_by_the_program)
 {
-	pid_t child = fork(), grandchild;
-
-	if (child == 0) {
+	if (in_child()) {
 		uint8_t *at = kept(1), *more;
 
 		close(pool.fd);
 		close(pool.read_only_fd);
 		more = kept(2);
 		check(at, BYTES, 1);
-		grandchild = fork();
-		if (grandchild == 0) {
+		if (in_child()) {
 			check(at, BYTES, 1);
 			fill(at, BYTES, 3);
 			fill(more, BYTES, 3);
 			_exit(0);
 		}
-		wait_for(grandchild);
 		check(at, BYTES, 1);
 		check(more, BYTES, 2);
 		_exit(0);
 	}
-	wait_for(child);
 }
 
 /* A store beyond the limit would be a signal. */
 TEST(file_size__limited_later)
 {
 	const struct rlimit little = {.rlim_cur = PAGE, .rlim_max = PAGE};
-	pid_t child = fork();
-
-	if (child == 0) {
+	if (in_child()) {
 		uint8_t *at = kept(1), *more = map();
 		struct sharing *s = NULL;
 
@@ -269,7 +262,6 @@ TEST(file_size__limited_later)
 		CHILD_IF(is_shared(at));
 		_exit(0);
 	}
-	wait_for(child);
 }
 
 TEST(limit__the_oldest_go)
@@ -315,14 +307,11 @@ TEST(many__are_limited_in_number)
 TEST(fork__makes_it_private)
 {
 	uint8_t *at = kept(1);
-	pid_t child = fork();
-
-	if (child == 0) {
+	if (in_child()) {
 		check(at, BYTES, 1);
 		fill(at, BYTES, 2);
 		_exit(0);
 	}
-	wait_for(child);
 	assert_false(is_shared(at));
 	check(at, BYTES, 1);
 	munmap(at, BYTES);

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Placement of engines, ports and buffers on a machine with several nodes (../made_up_nodes.h). */
-#include <errno.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "test.h"
 #include "world_eal.h"
 #include "wrap.h"
-#include <rte_eal.h>
 #include <rte_mempool.h>
 #include "../made_up_nodes.h"
 #include "device.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whoever waits for a change learns what became of his. */
-#include <errno.h>
 #include "test.h"
 #include "verdict.h"
 

@@ -2,11 +2,7 @@
 /* A thread that stands still is noticed, by name, with its stack; one that waits for a hole in a file, too. */
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 #include <rte_log.h>
 
 #include "test.h"

@@ -2,16 +2,9 @@
 #ifndef VERBS_PAIR_H
 #define VERBS_PAIR_H
 /* Two queue pairs of one context, connected to each other through a whole daemon. */
-#include <errno.h>
 #include <sched.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "test.h"
-#include <infiniband/verbs.h>
 #include <sys/mman.h>
 #include "../../system/verbs/later.h"
 #include "../control/hca_test.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Attributes in the kernel's form: every field comes over, none into another. Each byte of the
  * source has a different value. */
-#include <stdint.h>
-#include <string.h>
-
 #include "test.h"
 #include <infiniband/sa.h>
 #include <infiniband/verbs.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Enumerations as words, rates as numbers. */
 #include <dlfcn.h>
-#include <stdint.h>
 
 #include "test.h"
 #include <infiniband/verbs.h>

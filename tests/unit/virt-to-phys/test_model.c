@@ -5,14 +5,7 @@
  *
  * SOFTHCA_MODEL=N: N steps in all instead of 100000; SOFTHCA_SEED: of the random numbers.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <stdint.h>
-
 #include "test.h"
-#include <rte_common.h>
 #include <rte_memory.h>
 #include "world_eal.h"
 #include "virt-to-phys/v2p.h"

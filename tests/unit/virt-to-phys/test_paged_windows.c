@@ -3,7 +3,6 @@
  * Windows over regions whose pages are not contiguous, fast registrations of any pages: translation
  * of accesses, refusals, and that no access reaches another registration's pages.
  */
-#include <errno.h>
 #include <pthread.h>
 #include "engine_fixture.h"
 

@@ -4,11 +4,8 @@
  * with caches so small that every set is fought for: no answer may name another region's memory.
  * Meant for TSan, too.
  */
-#include <stdint.h>
-
 #include "test.h"
 #include <pthread.h>
-#include <stdlib.h>
 #include <rte_memory.h>
 #include "world_eal.h"
 #include "virt-to-phys/v2p.h"

@@ -3,9 +3,6 @@
  * The request scheduler: what waits, in which order it is served, whose answer is believed; and the
  * design's deadlock, with its cure.
  */
-#include <string.h>
-#include <stdint.h>
-
 #include "test.h"
 #include <rte_memory.h>
 #include "world_eal.h"

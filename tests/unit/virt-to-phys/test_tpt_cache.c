@@ -3,9 +3,6 @@
  * The caches of MPT and MTT: each row of doc/virt-to-phys.md#tpt-cache, with a clean and
  * with a dirty victim, on a cache of one set; and of one line.
  */
-#include <string.h>
-#include <stdint.h>
-
 #include "test.h"
 #include <rte_memory.h>
 #include "world_eal.h"

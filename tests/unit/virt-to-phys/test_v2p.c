@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* VirtToPhys: every refusal in its order, bounds up to the end of the address space. */
-#include <errno.h>
 #include "engine_fixture.h"
 #include "virt-to-phys/payload_ref.h"
 

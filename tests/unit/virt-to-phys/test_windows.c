@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory windows and fast-registered regions: binding, rights, invalidation, references. */
-#include <errno.h>
 #include "engine_fixture.h"
 
 enum {

@@ -4,7 +4,6 @@
  * threads change, use and remove the same entries. Whatever happens, a translated address is in the
  * client's own region, at the place that the entry says.
  */
-#include <errno.h>
 #include <pthread.h>
 #include "engine_fixture.h"
 

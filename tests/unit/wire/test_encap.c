@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Templates, stamping and the frame parser: all four encapsulations, and each way to be refused. */
-#include <stdint.h>
-#include <string.h>
-
 #include "test.h"
 #include "wire/crc.h"
 #include "wire/encap.h"

@@ -3,12 +3,6 @@
  * Every RoCE frame of every golden capture: it parses, its ICRC is right, built again from what was
  * parsed it is the same, and cut anywhere it is refused without a byte read behind the cut.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "test.h"
 #include "golden_group.h"
 #include "guard.h"
 #include "wire/crc.h"

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* BTH and extension headers: every opcode × every length, there and back; the bytes of a few. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test.h"
 #include "guard.h"
 #include "wire/headers.h"

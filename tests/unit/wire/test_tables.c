@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opcode, outcome, credit, RNR and MTU tables, all rows; PSN arithmetic around the wrap. */
-#include <stdint.h>
-#include <string.h>
-
 #include "test.h"
 #include "wire/aeth.h"
 #include "wire/error.h"
