@@ -19,7 +19,7 @@ renice -n -15 -p $$ >/dev/null 2>&1
 # other threads, which wait for a CPU on a busy machine, so the floors are lower; most for commands of the connection manager, whose thread
 # keeps a CPU busy meanwhile.
 floors='85 80'
-declare -A floors_of=([cm_commands]='80 70' [requests]='90 80' [silence]='90 80')
+declare -A floors_of=([cm_commands]='80 70')
 # What an attack does may last longer than a sample: then the attackers go on all the time, and means of samples that last so long,
 # ms, are judged.
 declare -A lasts=([holes]=1000)
