@@ -63,6 +63,8 @@ static void insert_after(const struct qp_table *t, struct qp *qp, struct answer 
 	a->resources = (uint8_t)resources;
 	qp->respg.others += resources == 0;
 	a->next = *link;
+	if (a->next && psn_before(a->next->msn, a->msn)) /* the MSN never goes back */
+		a->msn = a->next->msn;
 	*link = a;
 	if (qp->respg.tail == before)
 		qp->respg.tail = a;

@@ -124,6 +124,21 @@ TEST(ack__of_before_does_not_supersede_a_nak)
 	order_purge(fx->qp);
 }
 
+/* What is executed by now, but is not answered yet, it does not count: the MSN never goes back. */
+TEST(duplicate__in_front_of_an_older_msn)
+{
+	struct arrival a = make(RESPONSE_READ, 9, 1);
+
+	put(RESPONSE_READ, 10, 1)->msn = 1;
+	put(RESPONSE_READ, 11, 1)->msn = 2;
+	response_set_duplicate(&a, true);
+	a.msn = 2;
+	order(&a);
+	ASSERT_LIST(9, 10, 11);
+	assert_int_equal(fx->qp->respg.head->msn, 1);
+	order_purge(fx->qp);
+}
+
 /* Asked for from within what is left: the old answer would give the same packets twice. */
 TEST(duplicate__replaces_what_it_overlaps)
 {
