@@ -74,7 +74,7 @@ static uint16_t eth_raw_rx(struct port_queue *q, struct rte_mbuf **frames, uint1
 	return n;
 }
 
-/* Those that this peer has sent without ICRC are marked. */
+/* Marks frames that the peer sent without ICRC. */
 static uint16_t memif_raw_rx(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 {
 	n = eth_raw_rx(q, frames, n);

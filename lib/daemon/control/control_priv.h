@@ -390,7 +390,7 @@ extern const struct request_row request_rows[CONTROL_TYPE_END];
 /* Reads and serves at most MESSAGES_PER_TURN requests. Returns their number; sets client->gone at
  * the end of the connection. */
 unsigned int session_serve(struct client *client);
-/* Has it sent something that has not been read yet? */
+/* Has the client sent a message that has not been received yet? */
 bool session_asks(const struct client *client);
 /* Asks again for the pending requests whose time has come. Returns how many were answered. */
 unsigned int sessions_retry(struct control *c);
@@ -538,7 +538,7 @@ void piece_deregister(struct piece *piece, uint64_t bytes);
 void pieces_turn(struct control *c);
 /* Is there more? */
 bool pieces_pending(const struct control *c);
-/* Nobody has long work yet. */
+/* Sets up the lists of long work, empty. */
 void pieces_init(struct control *c);
 /* Unmaps all of it. */
 void pieces_leave_all(struct control *c);

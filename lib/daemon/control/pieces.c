@@ -14,7 +14,7 @@
 
 enum {
 	TURN_NS = 50000, /* for all users in a turn of the control thread */
-	TURN_LOOKS = 8,	 /* of them skipped in a turn because they may have used up their time */
+	TURN_LOOKS = 8,	 /* users looked at in a turn, who may have used up their time */
 	LEAVE_QUICK_NS = 25000,
 };
 /* Bytes per step: few, doubled as long as steps are quick, as with memory that was not touched. A
@@ -35,7 +35,7 @@ struct leaving {
 
 /* ---- users' turns ---- */
 
-/* A client's user's. There is going to be some: he has turns from now on. */
+/* The long work of a client's user, to which the caller adds some: the user gets turns from now on. */
 static struct long_work *long_work_of(const struct client *client)
 {
 	struct control *c = client->control;
@@ -46,7 +46,7 @@ static struct long_work *long_work_of(const struct client *client)
 	return w;
 }
 
-/* Something of it has been done with. */
+/* Something has been removed from it: without any work the user gets no more turns. */
 static void long_work_less(struct control *c, struct long_work *w)
 {
 	if (TAILQ_EMPTY(&w->leaving) && TAILQ_EMPTY(&w->populating))
@@ -345,7 +345,7 @@ bool pieces_pending(const struct control *c)
 	return !TAILQ_EMPTY(&c->long_turns);
 }
 
-/* For the first user; then it is the next one's turn. False: nothing was done. */
+/* Works for the first user, who then goes to the end. False: nothing was done. */
 static bool long_turn(struct control *c)
 {
 	struct long_work *w = TAILQ_FIRST(&c->long_turns);

@@ -2,11 +2,11 @@
 /*
  * HeaderParser (doc/modules.md#headerparser): takes frames from the port and checks them in this
  * order: lengths before any field is used, opcode before any table is indexed, ICRC, queue pair,
- * service, P_Key, the peer's address (of a datagram: is its sender admitted?). Packets that pass go to RequesterRecvControl (responses) or
- * ExecutionEngine (requests) of the engine that owns the queue pair; the others are dropped, with a
- * counter for each reason. Datagrams to multicast groups go through multicast.c. Reads QP contexts,
- * writes only their counts of refusals and of CNPs and their state of path migration, never writes into
- * a frame. Stage header_parse.
+ * service, P_Key, the peer's address (of a datagram: is its sender admitted?). Packets that pass go to
+ * RequesterRecvControl (responses) or ExecutionEngine (requests) of the engine that owns the queue
+ * pair; the others are dropped, with a counter for each reason. Datagrams to multicast groups go
+ * through multicast.c. Reads QP contexts, writes only their counts of refusals and of CNPs and their
+ * state of path migration. Never writes into a frame. Stage header_parse.
  *
  * The states of the design (PARSE_BTH, PARSE_RETH, ...) are lib/common/wire's opcode table, which
  * says what headers follow.
@@ -119,8 +119,8 @@ static bool responds(const struct wire_frame *f)
 	return wire_opcodes[f->h.opcode].flags & WIRE_RESPONSE;
 }
 
-/* The peer is ready, as this packet says. Later ones may come that it sent before: requests with earlier PSNs, and
- * responses to anything that was sent by now. */
+/* Notes that the peer is ready to migrate, as this packet says. Packets that it sent before may still
+ * arrive: requests with earlier PSNs, and responses to anything sent so far. */
 static void note_armed(struct qp *q, const struct wire_frame *f)
 {
 	uint32_t request = __atomic_load_n(&q->ee.expected_psn, __ATOMIC_RELAXED);
@@ -132,7 +132,7 @@ static void note_armed(struct qp *q, const struct wire_frame *f)
 			 __ATOMIC_RELAXED);
 }
 
-/* PSNs compare within half their circle: one that stayed where it is would make new packets late one day. */
+/* PSNs compare within half their range: one that never moved would in time make new packets late. */
 static void keep_near(uint32_t *armed, uint32_t due)
 {
 	uint32_t near = psn_sub(due, PSN_WINDOW / 2);
@@ -141,14 +141,14 @@ static void keep_near(uint32_t *armed, uint32_t due)
 		__atomic_store_n(armed, near, __ATOMIC_RELAXED);
 }
 
-/* A packet has come while the peer was ready. */
+/* A packet has arrived while the peer was ready. */
 static void stay_armed(struct qp *q)
 {
 	keep_near(&q->armed.request, __atomic_load_n(&q->ee.expected_psn, __ATOMIC_RELAXED));
 	keep_near(&q->armed.response, __atomic_load_n(&q->rtc.next_psn, __ATOMIC_RELAXED));
 }
 
-/* Did it come along the path with a MigReq of before the peer was ready? */
+/* Did the packet come along the path, and was it sent before the peer was ready to migrate? */
 static bool is_late(const struct qp *q, struct qp_way way, const struct wire_frame *f)
 {
 	const uint32_t *armed = responds(f) ? &q->armed.response : &q->armed.request;
@@ -157,7 +157,8 @@ static bool is_late(const struct qp *q, struct qp_way way, const struct wire_fra
 	       comes_along(qp_path_at(q, way.path), f);
 }
 
-/* An armed queue pair and a packet with MigReq 1. False: its sender has gone where we cannot. */
+/* MigReq 1 at an armed queue pair, which migrates unless the packet is late. False: the packet did not
+ * come along the alternate path. */
 static bool follows(struct engine *e, struct qp *q, struct qp_way way, const struct wire_frame *f)
 {
 	if (comes_along_alternate(q, way, f)) {
@@ -290,19 +291,19 @@ static __rte_noinline void take_cnp(struct engine *e, const struct wire_frame *f
 }
 
 /*
- * A train: packets of one queue pair that follow one another in a burst and have their headers in common,
- * but for what wire_parse_next() lets pass. These are parsed, found and judged as the first of them was;
- * the ICRC of each is checked.
+ * A train: consecutive packets of one queue pair in a burst, with headers that differ only in what
+ * wire_parse_next() allows. Queue pair and verdict of the first one hold for all; the ICRC of each is
+ * checked.
  */
 struct train {
-	const struct rte_mbuf *last; /* its last packet so far, while that is ours; NULL: none */
+	const struct rte_mbuf *last; /* its last packet so far, if that is still ours; NULL: none */
 	struct wire_frame f;	     /* of the packet at work; the headers are the first one's */
 	struct qp *qp;
-	struct qp_way way; /* by which they were judged: their path, and no migration at work */
+	struct qp_way way; /* of the verdict: the path, and no migration in progress */
 	uint64_t bytes;	   /* of all frames of the burst */
 };
 
-/* Judged packet by packet while the path may change. */
+/* While the path may change, each packet is judged by itself. */
 static inline bool train_continues(struct train *t, const struct rte_mbuf *m)
 {
 	struct qp_way way;
@@ -330,7 +331,7 @@ static void take_numberless(struct engine *e, struct rte_mbuf *m, const struct w
 	multicast_keep(e, m);
 }
 
-/* False: counted, not a packet for anybody. */
+/* False: no valid packet; counted. */
 static bool parse(struct engine *e, const struct rte_mbuf *m, struct wire_frame *f)
 {
 	enum wire_error error =
@@ -360,8 +361,8 @@ static struct qp *train_begin(struct engine *e, struct train *t, struct rte_mbuf
 	return admitted(e, t->qp, m, &t->f) ? t->qp : NULL;
 }
 
-/* Checks one frame. The queue pair it is for, or NULL: it is kept for multicast_deliver(), or it
- * was counted and is to be freed. */
+/* Checks one frame. Returns its queue pair; NULL: kept for multicast_deliver(), or counted and to be
+ * freed. */
 static inline struct qp *hp_parse(struct engine *e, struct train *t, struct rte_mbuf *m)
 {
 	bool continues = train_continues(t, m);

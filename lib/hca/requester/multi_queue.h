@@ -116,7 +116,7 @@ static inline uint32_t mq_free_count(const struct mq_free *f)
 	return f->size - f->fresh + (__atomic_load_n(&f->given, __ATOMIC_ACQUIRE) - f->taken);
 }
 
-/* What a holder holds. Any stage: what is taken may be counted before what is put. */
+/* How many elements a holder holds. Any stage; elements taken may be counted before those put. */
 static inline uint32_t mq_held(const struct mq_free *f, uint32_t holder)
 {
 	int32_t n = (int32_t)(__atomic_load_n(&f->put[holder], __ATOMIC_RELAXED) -

@@ -68,8 +68,8 @@ static inline void finish_icrc(struct rte_mbuf *m)
 }
 
 /*
- * A train: packets of one connection that follow one another in a burst and have their headers in common, but for
- * IPv4 identification, AckReq, PSN and extension headers. The others are written like the first one's.
+ * A train: consecutive packets of one connection in a burst, with headers that differ only in IPv4
+ * identification, AckReq, PSN and extension headers. The rest is copied from the first one.
  */
 struct train {
 	const struct qp *q;   /* NULL: none */
@@ -92,7 +92,7 @@ static inline bool train_continues(const struct train *t, const struct qp *q,
 	       p->headers.se == t->se;
 }
 
-/* What the headers of p and those like it have in common, with that template. */
+/* Describes the trains that p may begin, with that template. */
 static inline void train_describe(struct train *t, const struct engine *e, const struct packet *p,
 				  const struct wire_template *of)
 {
@@ -136,7 +136,7 @@ static void stamp_first(struct engine *e, struct train *t, const struct qp *q, s
 	t->model = room;
 }
 
-/* Writes those of a packet that continues it. */
+/* Writes the headers of a packet that continues it. */
 static inline void stamp_next(struct engine *e, const struct train *t, struct rte_mbuf *m)
 {
 	struct packet *p = packet_of(m);
@@ -151,8 +151,8 @@ static inline void stamp_next(struct engine *e, const struct train *t, struct rt
 	wire_write_differing(room + HEADROOM_BYTES - t->transport_bytes, &p->headers);
 }
 
-/* Makes the frame; the payload lies at HEADROOM_BYTES of the buffer. True: its ICRC is missing
- * still. */
+/* Makes the frame; the payload is at HEADROOM_BYTES of the buffer. True: the ICRC is still
+ * missing. */
 static inline bool build(struct engine *e, struct train *t, const struct qp *q, struct rte_mbuf *m)
 {
 	struct packet *p = packet_of(m);

@@ -299,8 +299,8 @@ static __rte_always_inline enum park_reason park_reason_of(struct visit *v)
 }
 
 /*
- * Does a request that may be sent begin a train? Those behind it may be sent, too, if they are like it: a visit
- * is short, so that their credits and the window of PSNs need not be looked at again.
+ * Does a request that may be sent begin a train? Then similar requests behind it may be sent, too: a
+ * visit is short, so that credits and the window of PSNs need not be checked again.
  */
 static inline void begin_train(struct visit *v)
 {
@@ -312,7 +312,7 @@ static inline void begin_train(struct visit *v)
 	v->train_traits = v->r->traits;
 }
 
-/* One packet, nothing special about it, and nothing has happened to the QP. */
+/* It is one packet with nothing special, and nothing has happened to the QP. */
 static inline bool train_continues(const struct visit *v)
 {
 	const struct request *r = v->r;

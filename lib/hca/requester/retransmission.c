@@ -157,8 +157,8 @@ enum {
 }; /* rrc.selective: the latter for a probe, when nothing is under way */
 
 /*
- * A network with several ways reorders: a packet is missing only if one came that was sent after it along
- * the same way, with the same UDP source port. Of each port: the PSN behind the last that the map has.
+ * Over several paths packets are reordered: one is missing only if a later one with the same UDP source
+ * port has arrived. Finds for each port the PSN after the last one in the map.
  */
 static void find_newest(struct engine *e, uint32_t psn, const uint64_t map[], unsigned spread)
 {
@@ -170,14 +170,14 @@ static void find_newest(struct engine *e, uint32_t psn, const uint64_t map[], un
 			e->rrc->newest[spread_port(at, spread)] = psn_add(at, 1);
 }
 
-/* Has something come that was sent behind `psn` through that port? */
+/* Has a packet arrived that was sent after `psn` with that port? */
 static bool is_overtaken(const struct engine *e, const struct qp *q, uint32_t psn, unsigned port,
 			 unsigned spread)
 {
 	return psn_before(psn, spread > 1 ? e->rrc->newest[port] : q->rrc.retransmit_end);
 }
 
-/* All that the map lacks may be on its way still. */
+/* May all that the map lacks still be in flight? */
 static bool may_be_late(struct engine *e, const struct qp *q, uint32_t psn, const uint64_t map[])
 {
 	unsigned spread = qp_spread(e, q);
@@ -236,7 +236,7 @@ static bool is_missing(const struct engine *e, const struct qp *q, struct sw_ele
 	return true;
 }
 
-/* The peer has not got the request. */
+/* Does the peer lack this request? */
 static bool is_request_missing(const struct engine *e, const struct qp *q, uint32_t psn)
 {
 	unsigned spread = qp_spread(e, q);
@@ -636,13 +636,13 @@ static __rte_noinline struct rte_mbuf *packet_anew(struct engine *e, struct sw_e
 	return m;
 }
 
-/* May its frame be made anew? Not while somebody but MultiQueue holds it: then it has hardly left. */
+/* May its frame be rebuilt? Not while anything but MultiQueue holds it: then it has hardly left. */
 static bool may_change(const struct rte_mbuf *m)
 {
 	return rte_mbuf_refcnt_read(m) == 2;
 }
 
-/* Another reference to a kept packet, which goes another way if there are several. NULL: no buffer. */
+/* Another reference to a kept packet, which takes another path if there are several. NULL: no buffer. */
 static struct rte_mbuf *packet_again(struct engine *e, const struct qp *q, struct sw_element *sw)
 {
 	struct packet *p = packet_of(sw->m);
@@ -771,7 +771,7 @@ static uint32_t walk_end(const struct qp *q)
 	return q->rrc.one_missing || q->rrc.selective ? q->rrc.retransmit_end : qp_next_psn(q);
 }
 
-/* What goes alone asks for its acknowledgement. */
+/* A single packet asks for its acknowledgement. */
 static void ask(struct rte_mbuf *m)
 {
 	struct packet *p = packet_of(m);

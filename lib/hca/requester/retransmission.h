@@ -26,8 +26,8 @@ void retransmit_missing(struct engine *e, struct qp *q, uint32_t psn);
  * at first. */
 void retransmit_probe(struct engine *e, struct qp *q);
 
-/* The same because the port's link was replaced: nothing that was on its way has come. Only the oldest packet; the
- * rest, if the peer misses it, when that is acknowledged. */
+/* The same because the port failed over or its link came back, so that packets in flight are lost: only
+ * the oldest packet; the rest, if the peer misses it, when that is acknowledged. */
 void retransmit_relinked(struct engine *e, struct qp *q);
 
 /* Of equals: the peer has executed what is before `done`, and what it has sent shows that responses before

@@ -170,14 +170,14 @@ unsigned rrc_look_at_lossy(struct engine *e)
 	return l->head != QP_LIST_END;
 }
 
-/* Does it wait for answers, and send nothing by itself? Without a timer its program does not want to know. */
+/* Is it waiting for answers, and not retransmitting yet? A timeout of 0 forbids retransmission. */
 static bool may_have_lost(const struct qp *q)
 {
 	return q->service == SERVICE_RC && qp_sends(qp_state(q)) && qp_outstanding(q) &&
 	       qp_timeout_ns(q) && !q->rrc.rnr_waiting && !q->rrc.retransmit.listed;
 }
 
-/* The next context of the walk, if it is one of this engine and may have lost something. */
+/* The next context of the walk, if it belongs to this engine and may have lost packets; else NULL. */
 static struct qp *next_relinked(struct engine *e)
 {
 	uint32_t index = icm_skip(&e->qps->icm, e->rrc->walked);
@@ -189,7 +189,7 @@ static struct qp *next_relinked(struct engine *e)
 	return may_have_lost(q) ? q : NULL;
 }
 
-/* The probes before went nowhere: their intervals begin anew. */
+/* Earlier probes were lost with the link: intervals start again. */
 static void probe_relinked(struct engine *e, struct qp *q)
 {
 	struct rrc_work w = {.e = e, .c = rrc_counters(e), .q = q, .relinked = true};

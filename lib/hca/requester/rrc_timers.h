@@ -15,9 +15,9 @@ void rrc_watch(struct engine *e, struct qp *q);
 unsigned rrc_look_at_lossy(struct engine *e);
 
 /*
- * When the port's link was replaced or has returned (link_port.h): every queue pair with something outstanding
- * sends one packet again, which counts as no try. Looks at some contexts in each poll, so that thousands neither
- * delay the others nor send in one burst. 0: none are left to look at.
+ * After the port failed over or its link came back (link_port.h): every queue pair with something
+ * outstanding repeats one packet, which counts no try. Checks some contexts in each poll, so that
+ * thousands neither delay the others nor send in one burst. 0: all are checked.
  */
 unsigned rrc_look_at_link(struct engine *e);
 

@@ -12,7 +12,7 @@
  *   rrc_release.c             what leaves MultiQueue: acknowledged or flushed
  *   rrc_timers.c              expired timers, wakes
  *   retransmission.c          go-back-N, selective repeat
- *   round_trip.c              when what was sent again may be answered
+ *   round_trip.c              the smoothed round trip
  */
 #include "context/early.h"
 #include "context/path_class.h"
@@ -37,8 +37,8 @@ struct rrc {
 	struct qp_list lossy;	   /* those with rrc_watch() */
 	struct qp_list filled;	   /* those whose next response had come early */
 	struct early *early;
-	uint32_t relinked;	     /* of the port, as far as it has been looked at */
-	uint32_t walked;	     /* contexts looked at since; as many as there are: all */
+	uint32_t relinked;	     /* last value of engine.relinked that was handled */
+	uint32_t walked;	     /* contexts checked since then */
 	uint32_t newest[SPREAD_MAX]; /* retransmission.c */
 };
 
@@ -51,7 +51,7 @@ struct rrc_work {
 	const struct arrival *a;   /* its metadata */
 	enum wire_outcome outcome; /* of the NAK; in FLUSH: of the oldest request, the others are
 				      flushed */
-	bool relinked;		   /* PROBE: because of the port's link */
+	bool relinked;		   /* PROBE: the port failed over, or its link came back */
 	bool kept;		   /* the response is in rrc.early, which owns it */
 	bool again; /* VirtToPhys has a request pending: the response is retried, and continues
 		       where its bytes stopped (rrc.scattered) */

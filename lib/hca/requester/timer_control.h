@@ -36,8 +36,8 @@ void tc_stop(struct engine *e, struct qp *q);
  * next tick whether it has to run, and for how long. */
 void tc_restart(struct engine *e, struct qp *q);
 
-/* The QP has something outstanding and has been probed, not by an expiry: the next probe counts from here,
- * and the Loss timer looks at the next tick when that is. Stage requester_recv. */
+/* The QP has something outstanding and was probed without an expiry: the next probe counts from now, and
+ * the Loss timer finds out at the next tick when that is. Stage requester_recv. */
 void tc_probed(struct engine *e, struct qp *q);
 
 /* Ticks until a Loss timer first checks whether a round trip has been measured. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ExecutionEngine's part in packets that are missing: what comes behind a gap is kept
- * (context/early.h), and the gap draws one NAK. Stage responder_exec.
+ * ExecutionEngine's part in missing packets: what arrives behind a gap is kept (context/early.h), and
+ * the gap draws one NAK. Stage responder_exec.
  *
- * At once, as long as a gap means a loss. A network that reorders fills its gaps by itself, and a
- * NAK only makes the peer repeat what is on its way. So some of the gaps that drew a NAK are
- * observed, one at a time: if the missing packet comes twice, the NAK was in vain. After two in a row
- * the queue pair has patience for twice as long as the packet was late. A NAK that was not in vain
- * halves it; a probe that fills a gap takes a quarter.
+ * The NAK is sent at once as long as a gap means a loss. A network that reorders fills its gaps by
+ * itself, and a NAK only makes the peer repeat packets in flight. So some of the gaps that drew a NAK
+ * are observed, one at a time: if the missing packet arrives twice, the NAK was needless. After two
+ * needless ones in a row the queue pair delays its NAKs (patience), by twice as long as the packet was
+ * late. A NAK that was needed halves the patience; a probe that fills a gap takes a quarter of it.
  */
 #include "ee_work.h"
 #include "pipeline/frames.h"
@@ -60,8 +60,8 @@ static void be_less_patient(struct qp *qp)
 }
 
 /*
- * Is it a probe? An equal sends one after two round trips, so that a gap that was a loss may fill before its
- * NAK is due. Probes ask for an acknowledgement; of other packets those do that end a message or a turn.
+ * Is it a probe? An equal sends one after two round trips, so that a real loss may be repaired before the
+ * NAK is due. Probes ask for an acknowledgement; other packets do so only at the end of a message or turn.
  */
 static bool is_probe(const struct ee_work *w)
 {

@@ -443,7 +443,8 @@ void respg_take_news(const struct engine *e, struct qp *qp)
 	qp->respg.marks_taken = marks;
 }
 
-/* Its own traffic class and priority: a CNP must neither wait behind what it is about, nor be marked. */
+/* With its own traffic class and priority: it must neither wait behind the congested traffic nor be
+ * marked. */
 static void make_cnp(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
 {
 	struct wire_template t = qp_path(qp)->template;

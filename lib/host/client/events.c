@@ -84,8 +84,8 @@ static void event_queue_put(struct event_queue *q, const struct softhca_event *e
 	announce(q);
 }
 
-/* The same, for what the daemon says: of events that nobody reads it keeps as many as the daemon's queue holds, and a few of each
- * object. event_lock is held. */
+/* The same for events from the daemon, of which only a bounded number is kept unread: as many as the
+ * daemon's queue holds, and a few for each object. event_lock is held. */
 static void event_queue_offer(const struct softhca_context *ctx, struct event_queue *q,
 			      const struct softhca_event *e)
 {

@@ -103,7 +103,7 @@ struct port_config {
 	char peer[PORT_NAME_BYTES];    /* ring: name of the port at the other end; may be its own */
 	bool memif_server;
 	uint32_t memif_id;
-	bool icrc_omitted; /* memif: takes frames whose ICRC the peer has omitted */
+	bool icrc_omitted; /* memif: accepts frames without ICRC */
 	uint8_t mac
 		[6]; /* all zero: the device's own (ring, memif, tap: made from the first address) */
 	struct port_addresses addresses;

@@ -160,8 +160,8 @@ int control_poll(struct control *c, int timeout_ms);
  */
 void control_wait(struct control *c, int timeout_ms, bool spare);
 
-/* Makes a connected SOCK_SEQPACKET socket a new client: socket activation and tests. 0. Else fd stays the caller's: -EUSERS;
- * -EBUSY: its user has held up threads for too long (SHARE_held_up_ms); -ENOMEM; -errno. */
+/* Makes a connected SOCK_SEQPACKET socket a new client: for socket activation and tests. 0; else fd
+ * stays the caller's: -EUSERS; -EBUSY: its user is in debt (SHARE_held_up_ms); -ENOMEM; -errno. */
 int control_adopt(struct control *c, int fd);
 
 /*
