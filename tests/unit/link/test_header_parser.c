@@ -81,33 +81,6 @@ static void passed(enum channel_id to)
 	rte_pktmbuf_free(m);
 }
 
-TEST(hp_poll__metadata)
-{
-	struct frame f = good(WIRE_RC_WRITE_ONLY_IMM);
-	struct rte_mbuf *m;
-	struct arrival *a;
-
-	f.payload = 13;
-	f.h.va = 0x123456;
-	f.h.imm = 77;
-	f.path = fx_path(false, true, true);
-	receive(f, NULL);
-	hp_poll(fx->e);
-	m = fx_take(CHANNEL_HP_EE);
-	a = arrival_of(m);
-	assert_int_equal(a->qpn, fx->qp[0]->qpn);
-	assert_int_equal(a->payload_bytes, 13);
-	assert_int_equal(a->payload[12], 0x5a);
-	assert_int_equal(a->l3_offset, 18);
-	assert_int_equal(a->is_ipv6, 0);
-	assert_int_equal(a->headers.psn, 7);
-	assert_true(a->headers.va == 0x123456);
-	assert_int_equal(a->headers.imm, 77);
-	fx_assert_counter(rx_packets, 1);
-	fx_assert_counter(rx_bytes, m->data_len);
-	rte_pktmbuf_free(m);
-}
-
 static void flip_payload(uint8_t *frame, unsigned bth)
 {
 	frame[bth + 20] ^= 1;
@@ -272,15 +245,6 @@ TEST(hp_poll__checksum)
 {
 	receive(good(WIRE_RC_SEND_ONLY), ip_checksum);
 	dropped(COUNTER_drop_rx_checksum);
-}
-
-TEST(hp_poll__congestion_notification)
-{
-	struct frame f = good(WIRE_CNP);
-
-	f.payload = WIRE_CNP_RESERVED_BYTES;
-	receive(f, NULL);
-	dropped(COUNTER_rp_cnp_ignored);
 }
 
 static void stalls(enum channel_id full)

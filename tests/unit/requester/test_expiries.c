@@ -13,24 +13,6 @@ static void wake_rrc(unsigned qp)
 	rrc_poll(fx->e);
 }
 
-/* C9-140: with a timeout of 0 there is no timer, though one was set with another. */
-TEST(c9_140__no_timer)
-{
-	struct qp *q = fx->qp[0];
-
-	send_request(0, USER_SEND, 8, 0);
-	segmentation_poll(fx->e);
-	tc_poll(fx->e);
-	assert_true(requester_timers_armed(fx->e));
-	q->timeout = 0;
-	assert_true(qp_timeout_ns(q) == 0);
-	for (unsigned i = 0; i < 100; i++) {
-		fx->e->now_ns += 100 * US;
-		tc_poll(fx->e);
-	}
-	assert_int_equal(fx_ring_count(CHANNEL_TC_RRC), 0);
-}
-
 /* For a destroyed queue pair, and for one that has been reset since. */
 TEST(expiry__of_another_time)
 {

@@ -15,28 +15,6 @@ static void response(uint8_t opcode, uint32_t psn)
 	read_response(opcode, psn, opcode == WIRE_RC_ATOMIC_ACK ? 0 : FX_MTU);
 }
 
-/* Nothing that precedes is released by what is dropped, and no credits are taken. */
-TEST(c9_133__an_impossible_response_changes_nothing)
-{
-	fx->qp[0]->rrc.credits = 0;
-	send_request(0, USER_RDMA_WRITE, 8, 0);
-	send_request(0, USER_RDMA_READ, 2 * FX_MTU, 64);
-	send_request(0, USER_ATOMIC_FA, 8, 128);
-	send_request(0, USER_RDMA_WRITE, 8, 192);
-	sent();
-	response(WIRE_RC_READ_RESP_FIRST, P(0)); /* to a WRITE */
-	response(WIRE_RC_READ_RESP_FIRST, P(4)); /* to a WRITE behind */
-	response(WIRE_RC_READ_RESP_MIDDLE, P(4));
-	response(WIRE_RC_READ_RESP_LAST, P(1));
-	response(WIRE_RC_READ_RESP_ONLY, P(3)); /* to an atomic */
-	response(WIRE_RC_ATOMIC_ACK, P(1));	/* to a READ */
-	fx_assert_counter(drop_resp_opcode, 6);
-	assert_int_equal(fx->qp[0]->rrc.credits, 0);
-	assert_int_equal(fx->qp[0]->rrc.unacked_psn, P(0));
-	assert_no_retransmission();
-	fx_assert_no_cqe();
-}
-
 /* A response with an AETH that is no ACK (C9-120, C9-135); a MIDDLE has none. */
 TEST(c9_135__syndromes_of_responses)
 {
@@ -238,32 +216,4 @@ TEST(c9_061__the_largest_messages)
 	rtc_poll(fx->e);
 	assert_true(take_packet(CHANNEL_RTC_RPG, &p));
 	assert_int_equal(p.headers.psn, psn_add(FX_PSN, PSN_WINDOW));
-}
-
-/* Credits come with the responses that have an AETH. */
-TEST(c9_158__credits_of_responses)
-{
-	struct wire_headers h = {
-		.opcode = WIRE_RC_READ_RESP_FIRST, .syndrome = aeth_ack(3), .msn = 5, .psn = P(0)};
-	struct qp *q = fx->qp[0];
-
-	q->rrc.credits = 0;
-	q->rtc.ssn = 9; /* eight before it */
-	read_request(3);
-	respond_with(0, h, FX_MTU, 1);
-	rrc_poll(fx->e);
-	assert_int_equal(q->rrc.credits, CREDITS_CAME | (5 + aeth_credits(3)));
-	h = (struct wire_headers){
-		.opcode = WIRE_RC_READ_RESP_MIDDLE, .syndrome = aeth_ack(4), .msn = 6, .psn = P(1)};
-	for (unsigned i = 0; i < 2; i++) { /* the second time as a duplicate */
-		respond_with(0, h, FX_MTU, 1);
-		rrc_poll(fx->e);
-	}
-	fx_assert_counter(ack_duplicate, 1);
-	assert_int_equal(q->rrc.credits, CREDITS_CAME | (5 + aeth_credits(3)));
-	respond(0, P(1), aeth_nak(AETH_NAK_REMOTE_ACCESS), 7); /* nor with a NAK's duplicate */
-	fx_assert_counter(ack_duplicate, 2);
-	assert_int_equal(q->rrc.credits, CREDITS_CAME | (5 + aeth_credits(3)));
-	respond(0, P(1), aeth_ack(4), 8);
-	assert_int_equal(q->rrc.credits, CREDITS_CAME | (8 + aeth_credits(4)));
 }

@@ -2,34 +2,6 @@
 /* RequesterTransControl alone: requests in DP_RTC, packets in RTC_RPG, bad requests in RTC_RRC. */
 #include "requester_fixture.h"
 
-/* Every ack_interval packets, and on the last one of a turn. */
-TEST(rtc_poll__ackreq)
-{
-	struct packet p;
-
-	fx->e->settings.ack_interval = 4;
-	send_request(0, USER_RDMA_WRITE, 10 * FX_MTU, 0);
-	rtc_poll(fx->e);
-	for (unsigned i = 0; i < 10; i++) {
-		assert_true(take_packet(CHANNEL_RTC_RPG, &p));
-		assert_int_equal(p.headers.ackreq, i == 3 || i == 7 || i == 9);
-	}
-}
-
-TEST(rtc_poll__ackreq_at_the_end_of_each_turn)
-{
-	struct packet p;
-
-	fx->e->settings.quantum_bytes = 3 * FX_MTU;
-	send_request(0, USER_RDMA_WRITE, 9 * FX_MTU, 0);
-	for (unsigned turn = 0; turn < 3; turn++)
-		rtc_poll(fx->e);
-	for (unsigned i = 0; i < 9; i++) {
-		assert_true(take_packet(CHANNEL_RTC_RPG, &p));
-		assert_int_equal(p.headers.ackreq, i % 3 == 2);
-	}
-}
-
 TEST(rtc_poll__arms_the_loss_timer)
 {
 	struct rte_mbuf *m;
@@ -55,49 +27,6 @@ TEST(rtc_poll__arms_the_loss_timer)
 
 /* ---- turns and buffers ---- */
 
-static void drain(uint64_t bytes[4])
-{
-	struct packet p;
-
-	while (take_packet(CHANNEL_RTC_RPG, &p))
-		bytes[p.qpn - FX_QPN - 1] += p.payload_bytes;
-	fx_unfill(CHANNEL_RTC_TC);
-	for (unsigned i = 0; i < 4; i++) {
-		acknowledge_all(i);
-		wake_sender_of(i);
-	}
-}
-
-/* One queue pair has a message of 1 GiB, three have short ones: bytes are what is shared, also when
- * the full ring cuts turns short. */
-TEST(rtc_poll__fair_by_bytes)
-{
-	uint64_t bytes[4] = {0};
-
-	fx->e->settings.quantum_bytes = 8 * FX_MTU;
-	send_request(0, USER_RDMA_WRITE, 1 << 30, 0);
-	for (unsigned round = 0; round < 240; round++) {
-		for (unsigned i = 1; i < 4; i++)
-			while (fx->qp[i]->ws.issued - fx->qp[i]->rtc.consumed < 40 &&
-			       fx_ring_count(CHANNEL_DP_RTC) < 200) {
-				send_request(i, USER_RDMA_WRITE, i * 700, 0);
-				fx->qp[i]->ws.issued++;
-			}
-		fx_fill(CHANNEL_RTC_RPG, 64); /* little room, so that turns matter */
-		rtc_poll(fx->e);
-		for (unsigned skip = channel_infos[CHANNEL_RTC_RPG].depth - 64; skip; skip--)
-			rte_pktmbuf_free(fx_take(CHANNEL_RTC_RPG));
-		drain(bytes);
-	}
-	for (unsigned i = 1; i < 4; i++) {
-		int64_t diff = (int64_t)bytes[0] - (int64_t)bytes[i];
-
-		assert_true(bytes[0] > 300000);
-		if (llabs(diff) > (int64_t)bytes[0] / 10)
-			fail_msg("queue pair 0 sent %lu bytes, %u sent %lu", bytes[0], i, bytes[i]);
-	}
-}
-
 /* A queue pair whose peer is dead leaves others theirs. */
 TEST(rtc_poll__buffer_share)
 {
@@ -119,25 +48,6 @@ TEST(rtc_poll__buffer_share)
 	rtc_poll(fx->e);
 	assert_true(fx_ring_count(CHANNEL_RTC_RPG) >= 1);
 	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 9);
-}
-
-TEST(rtc_poll__output_full)
-{
-	struct packet p;
-
-	fx_fill(CHANNEL_RTC_RPG, 2);
-	send_request(0, USER_RDMA_WRITE, 5 * FX_MTU, 0);
-	rtc_poll(fx->e);
-	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), channel_infos[CHANNEL_RTC_RPG].depth);
-	assert_int_equal(mq_count(&fx->qp[0]->mq.sw), 2);
-	assert_int_equal(rtc_poll(fx->e), 0);
-	fx_unfill(CHANNEL_RTC_RPG);
-	rtc_poll(fx->e);
-	for (unsigned i = 2; i < 5; i++) {
-		assert_true(take_packet(CHANNEL_RTC_RPG, &p));
-		assert_int_equal(p.headers.psn, psn_add(FX_PSN, i));
-	}
-	assert_false(take_packet(CHANNEL_RTC_RPG, &p));
 }
 
 TEST(rtc_poll__no_packet_buffer)

@@ -30,26 +30,6 @@ TEST(round_trip__is_not_the_distance_of_two_acknowledgements)
 	assert_true(q->rrc.srtt_ns == 0 || q->rrc.srtt_ns >= 1000 * US);
 }
 
-/* One after the other while packets keep coming; each counts an eighth. */
-TEST(round_trip__in_a_stream)
-{
-	struct qp *q = fx->qp[0];
-
-	sends(4);
-	respond_ack(0, P(0)); /* one begins */
-	sends(4);
-	fx->e->now_ns += 50 * US;
-	respond_ack(0, P(3)); /* and is not over: that was sent before */
-	assert_int_equal(q->rrc.srtt_ns, 0);
-	fx->e->now_ns += 50 * US;
-	respond_ack(0, P(4));
-	assert_int_equal(q->rrc.srtt_ns, 100 * US);
-	sends(4);
-	fx->e->now_ns += 900 * US;
-	respond_ack(0, P(8));
-	assert_int_equal(q->rrc.srtt_ns, (900 + 7 * 100) * US / 8);
-}
-
 /* Packets outstanding at a loss are sent twice: no round trip is measured until they are
  * acknowledged. */
 TEST(round_trip__not_of_what_came_twice)
@@ -86,25 +66,6 @@ TEST(round_trip__without_waits)
 	for (psn = 3; psn < 100;)
 		round_trip(&psn, 5000000 * US);
 	assert_int_equal(q->rrc.srtt_ns, UINT32_MAX / 8);
-}
-
-TEST(probe__sends_again_and_counts_nothing_down)
-{
-	struct qp *q = fx->qp[0];
-	unsigned psn = 0;
-	uint8_t left;
-
-	round_trip(&psn, 100 * US);
-	assert_int_equal(q->rrc.srtt_ns, 100 * US);
-	left = q->rrc.retry_left;
-	sends(2);
-	probe_after(1000 * US);
-	assert_retransmission(WIRE_RC_SEND_ONLY, P(psn));
-	assert_retransmission(WIRE_RC_SEND_ONLY, P(psn + 1));
-	assert_no_retransmission();
-	assert_int_equal(q->rrc.retry_left, left);
-	fx_assert_counter(loss_probes, 1);
-	fx_assert_counter(loss_timeouts, 0);
 }
 
 /* These packets are sent again, and no others. */
@@ -349,19 +310,6 @@ TEST(window__halved_by_a_loss_and_grown_by_a_sixteenth)
 		retransmit_acked(fx->e, q, fx->e->settings.swpb_elements);
 	assert_int_equal(q->rrc.window, 0); /* as much as there is: no bound any more */
 	q->rtc.next_psn = q->rrc.unacked_psn;
-}
-
-TEST(window__parks_and_continues)
-{
-	struct qp *q = fx->qp[0];
-
-	q->rrc.window = 2 << 4;
-	sends(3);
-	fx_assert_counter(request_packets, 2);
-	assert_int_equal(q->rtc.parked, PARK_WINDOW);
-	respond_ack(0, P(0));
-	sent();
-	fx_assert_counter(request_packets, 3);
 }
 
 /* Everything is acknowledged in the middle of a retransmission, and a turn of the sender's that had

@@ -79,103 +79,6 @@ static void assert_between(uint64_t t, uint64_t from, uint64_t to)
 		fail_msg("fired at %lu, not within [%lu, %lu]", t, from, to);
 }
 
-TEST(tc_poll__fires_within_a_tick)
-{
-	struct timer_event ev;
-
-	for (unsigned i = 0; i < 20; i++) {
-		uint64_t value = 100 * US + i * 12345, start;
-
-		fx->e->now_ns += 777 * i;
-		tc_poll(fx->e);
-		start = fx->e->now_ns;
-		command(1, TIMER_RNR, value);
-		assert_between(run(10 * MS, &ev), start + value, start + value + tick_ns() * 9 / 8);
-		assert_int_equal(ev.qpn, fx->qp[1]->qpn);
-		assert_int_equal(ev.timer, TIMER_RNR);
-		assert_int_equal(ev.expiry, TIMER_EXPIRED);
-		assert_int_equal(ev.epoch, fx->qp[1]->epoch);
-		assert_int_equal(run(2 * MS, &ev), 0); /* once */
-	}
-	assert_false(requester_timers_armed(fx->e));
-	fx_assert_counter(timers_set, 20);
-	fx_assert_counter(timers_visited, 20); /* each when it is due and not before */
-}
-
-TEST(tc_poll__loss_fires_again_until_released)
-{
-	uint64_t ttr = qp_timeout_ns(fx->qp[0]), last = fx->e->now_ns;
-	struct timer_event ev;
-
-	arm_loss(0);
-	for (unsigned i = 0; i < 5; i++) {
-		uint64_t t = run(10 * ttr, &ev);
-
-		assert_between(t, last + ttr, last + ttr + tick_ns() * 9 / 8);
-		assert_int_equal(ev.timer, TIMER_LOSS);
-		last = t;
-	}
-	tc_stop(fx->e, fx->qp[0]);
-	assert_int_equal(run(10 * ttr, &ev), 0);
-	assert_false(requester_timers_armed(fx->e));
-}
-
-/* Progress restarts it without a command to TimerControl. */
-TEST(tc_poll__restart_by_progress)
-{
-	struct qp *q = fx->qp[0];
-	uint64_t ttr = qp_timeout_ns(q);
-	struct timer_event ev;
-
-	fx->e->settings.first_probe_us = 0;
-	arm_loss(0);
-	for (unsigned i = 0; i < 10; i++) {
-		assert_int_equal(run(ttr * 3 / 4, &ev), 0);
-		q->rrc.progress_ns = fx->e->now_ns;
-	}
-	assert_between(run(10 * ttr, &ev), q->rrc.progress_ns + ttr,
-		       q->rrc.progress_ns + ttr + tick_ns() * 9 / 8);
-}
-
-TEST(tc_poll__stops_when_nothing_is_outstanding)
-{
-	struct qp *q = fx->qp[0];
-	struct timer_event ev;
-
-	arm_loss(0);
-	q->rrc.unacked_psn = q->rtc.next_psn;
-	assert_int_equal(run(5 * qp_timeout_ns(q), &ev), 0);
-	assert_int_equal(q->tc.armed[TIMER_LOSS], 0);
-	assert_false(requester_timers_armed(fx->e));
-}
-
-/* While the RNR timer runs, the Loss timer is silent but stays armed. */
-TEST(tc_poll__loss_waits_for_rnr)
-{
-	struct qp *q = fx->qp[0];
-	uint64_t ttr = qp_timeout_ns(q);
-	struct timer_event ev;
-
-	arm_loss(0);
-	q->rrc.rnr_waiting = 1;
-	assert_int_equal(run(3 * ttr, &ev), 0);
-	assert_int_equal(q->tc.armed[TIMER_LOSS], 1);
-	q->rrc.rnr_waiting = 0;
-	assert_true(run(2 * tick_ns(), &ev) != 0);
-}
-
-TEST(tc_poll__both_timers_of_a_queue_pair)
-{
-	struct timer_event ev;
-
-	arm_loss(0);
-	command(0, TIMER_RNR, 100 * US);
-	assert_true(run(MS, &ev) != 0);
-	assert_int_equal(ev.timer, TIMER_RNR);
-	assert_true(run(2 * MS, &ev) != 0);
-	assert_int_equal(ev.timer, TIMER_LOSS);
-}
-
 TEST(tc_poll__set_again_moves_it)
 {
 	uint64_t start = fx->e->now_ns;
@@ -537,30 +440,6 @@ static uint64_t wait_with_a_round_trip(void)
 	q->rtc.busy_since_ns = fx->e->now_ns;
 	command(0, TIMER_LOSS, tick_ns());
 	return qp_probe_ns(fx->e, q);
-}
-
-/* The round trip is known: probes before the timer, each when twice the time has passed that the
- * probe has (the count that doubles that is RequesterRecvControl's). */
-TEST(loss_due__probes)
-{
-	struct qp *q = fx->qp[0];
-	uint64_t start = fx->e->now_ns, probe = wait_with_a_round_trip(), last;
-	struct timer_event ev;
-
-	last = run(10 * MS, &ev);
-	assert_int_equal(ev.expiry, TIMER_PROBE);
-	assert_between(last, start + probe, start + probe + tick_ns() * 9 / 8);
-	for (unsigned i = 0; i < 3; i++) {
-		uint64_t t = run(10 * MS, &ev);
-
-		assert_int_equal(ev.expiry, TIMER_PROBE);
-		assert_between(t, last + 2 * probe, last + 2 * probe + tick_ns() * 9 / 8);
-		last = t;
-	}
-	q->rrc.progress_ns = fx->e->now_ns; /* progress since then delays it */
-	assert_between(run(10 * MS, &ev), q->rrc.progress_ns + probe,
-		       q->rrc.progress_ns + 2 * probe + tick_ns() * 9 / 8);
-	assert_int_equal(ev.expiry, TIMER_PROBE);
 }
 
 /* It is exactly time for a probe. */

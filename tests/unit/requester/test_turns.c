@@ -102,27 +102,7 @@ TEST(turn__ends_with_reads)
 	assert_run(0, 2);
 }
 
-static void long_message(uint8_t last_opcode)
-{
-	struct packet p = {0};
-
-	send_request(0, USER_RDMA_WRITE, 100 * FX_MTU, 0);
-	rtc_poll(fx->e);
-	assert_int_equal(fx_ring_count(CHANNEL_RTC_RPG), 100);
-	for (unsigned i = 0; i < 100; i++) {
-		assert_true(take_packet(CHANNEL_RTC_RPG, &p));
-		assert_int_equal(p.headers.psn, psn_add(FX_PSN, i));
-	}
-	assert_int_equal(p.headers.opcode, last_opcode);
-}
-
-/* More than a burst in one turn. */
-TEST(turn__of_many_packets)
-{
-	long_message(WIRE_RC_WRITE_LAST);
-}
-
-/* Nor do more requests than descriptors are freed together. */
+/* More requests than descriptors are freed together. */
 TEST(turn__of_many_requests)
 {
 	for (unsigned i = 0; i < 2 * BURST; i++)
@@ -130,13 +110,6 @@ TEST(turn__of_many_requests)
 	rtc_poll(fx->e);
 	assert_run(0, 2 * BURST);
 	assert_int_equal(rte_mempool_in_use_count(fx->descriptors), 0);
-}
-
-TEST(turn__of_many_packets_unreliable)
-{
-	fx_service(0, SERVICE_UC);
-	long_message(WIRE_UC_WRITE_LAST);
-	fx_assert_cqe(USER_RDMA_WRITE, 0);
 }
 
 /* ---- what is not looked at ---- */
@@ -246,37 +219,6 @@ TEST_OPTIONS(visit__bounded_number_of_paced, &more_qps)
 
 /* ---- the end of a turn ---- */
 
-static void assert_no_timer(void)
-{
-	assert_int_equal(fx_ring_count(CHANNEL_RTC_TC), 0);
-}
-
-TEST(end_visit__timer_of_what_is_outstanding)
-{
-	fx->qp[0]->tc.armed[TIMER_LOSS] = 1; /* runs already */
-	write_of(0, 1);
-	rtc_poll(fx->e);
-	assert_no_timer();
-	fx->qp[0]->tc.armed[TIMER_LOSS] = 0;
-	fx_service(1, SERVICE_UC); /* that is not acknowledged */
-	write_of(1, 1);
-	rtc_poll(fx->e);
-	assert_no_timer();
-	fx->qp[2]->rrc.rnr_waiting = 1; /* nothing is sent */
-	write_of(2, 1);
-	rtc_poll(fx->e);
-	assert_no_timer();
-	write_of(3, 1);
-	rtc_poll(fx->e);
-	assert_int_equal(fx_ring_count(CHANNEL_RTC_TC), 1);
-	/* and that nobody has made a timer of yet */
-	fx_unfill(CHANNEL_RTC_TC);
-	fx->qp[3]->rrc.rnr_waiting = 1;
-	write_of(3, 1);
-	rtc_poll(fx->e);
-	assert_int_equal(fx_ring_count(CHANNEL_RTC_TC), 1);
-}
-
 TEST(end_visit__wakes_nobody_for_nothing)
 {
 	write_of(0, 1);
@@ -288,24 +230,6 @@ TEST(end_visit__wakes_nobody_for_nothing)
 	rtc_poll(fx->e);
 	assert_int_equal(wake_take(&fx->e->wake[WAKE_WS]), fx->qp[0]->index);
 	wake_next(&fx->qp[0]->wake[WAKE_WS]);
-}
-
-/* Since when it waits for an acknowledgement: since something has been outstanding. */
-TEST(visit__busy_since)
-{
-	struct qp *q = fx->qp[0];
-
-	write_of(0, 1);
-	rtc_poll(fx->e);
-	assert_true(q->rtc.busy_since_ns == FX_START_NS);
-	fx->e->now_ns += 5000;
-	write_of(0, 1);
-	rtc_poll(fx->e);
-	assert_true(q->rtc.busy_since_ns == FX_START_NS);
-	acknowledge_all(0);
-	write_of(0, 1);
-	rtc_poll(fx->e);
-	assert_true(q->rtc.busy_since_ns == FX_START_NS + 5000);
 }
 
 static void polled_away(struct qp *q)
@@ -649,35 +573,6 @@ TEST(window__ends_during_a_message)
 	wake_sender_of(0);
 	rtc_poll(fx->e);
 	assert_run(0, 6);
-}
-
-/* Of a long message only what there are buffers for can be outstanding, of a READ all responses. */
-TEST(c9_61__psns_of_a_long_message)
-{
-	uint32_t buffers = fx->e->mq->sw_free.size;
-	struct qp *q = fx->qp[0];
-
-	q->rtc.next_psn = psn_add(q->rrc.unacked_psn, PSN_WINDOW - buffers);
-	send_request(0, USER_RDMA_READ, (buffers + 1) * FX_MTU, 0);
-	rtc_poll(fx->e);
-	assert_int_equal(q->rtc.parked, PARK_PSN);
-	fx_teardown(state);
-	fx_setup(state);
-	q = fx->qp[0];
-	q->rtc.next_psn = psn_add(q->rrc.unacked_psn, PSN_WINDOW - buffers);
-	fx->e->settings.quantum_bytes = 4 * FX_MTU;
-	write_of(0, buffers + 1);
-	for (unsigned turn = 0; turn < 2; turn++) { /* once begun it goes on */
-		rtc_poll(fx->e);
-		assert_run(0, 4);
-	}
-	fx_teardown(state);
-	fx_setup(state);
-	q = fx->qp[0];
-	q->rtc.next_psn = psn_add(q->rrc.unacked_psn, PSN_WINDOW - buffers + 1);
-	write_of(0, buffers);
-	rtc_poll(fx->e);
-	assert_int_equal(q->rtc.parked, PARK_PSN);
 }
 
 /* ---- metadata ---- */

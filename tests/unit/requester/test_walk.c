@@ -49,18 +49,6 @@ TEST(window__paces_the_walk)
 	assert_again(96, 96);
 }
 
-/* Packets acknowledged in the meantime are not sent again, although the walk had paused before
- * them. */
-TEST(window__acknowledged_beyond_the_walk)
-{
-	turns(6);
-	nak(P(4));
-	assert_again(4, 64);
-	respond_ack(0, P(79));
-	assert_again(80, 96);
-	assert_int_equal(fx->qp[0]->rrc.retransmitting, 0);
-}
-
 /* The packet it waits for is lost: a probe or the Loss timer starts over. */
 TEST(window__a_lost_tail)
 {
@@ -76,18 +64,6 @@ TEST(window__a_lost_tail)
 	assert_again(0, 32);
 	respond_ack(0, P(31));
 	assert_again(32, 80);
-}
-
-/* A peer without receives threw all of it away, and would again. */
-TEST(window__after_an_rnr_wait)
-{
-	turns(6);
-	respond(0, P(0), aeth_rnr(1), 0);
-	assert_int_equal(fx->qp[0]->rrc.window, 0);
-	expire(0, TIMER_RNR);
-	fx_assert_counter(rnr_timeouts, 1);
-	assert_int_equal(fx->qp[0]->rrc.window >> 4, 48);
-	assert_again(0, 48);
 }
 
 /* It comes while the walk waits for room: the walk ends, and begins anew when the wait is over. */
@@ -158,28 +134,4 @@ TEST(walk__takes_turns)
 	}
 	assert_int_equal(from[0], 4);
 	assert_int_equal(from[1], 4);
-}
-
-/* ---- READs ---- */
-
-/* The responses of a READ count, as they come. */
-TEST(window__of_a_read)
-{
-	struct qp *q = fx->qp[0];
-
-	q->rrc.window = 2 << 4;
-	send_request(0, USER_RDMA_READ, 4 * FX_MTU, 0);
-	sent();
-	q->rrc.window = 0;
-	sends(1);
-	q->rrc.window = 2 << 4;
-	retransmit_from(fx->e, q, P(0));
-	rrc_poll(fx->e);
-	assert_retransmission(WIRE_RC_READ_REQUEST, P(0));
-	for (unsigned i = 0; i < 3; i++) {
-		rrc_poll(fx->e);
-		assert_no_retransmission();
-		read_response(i ? WIRE_RC_READ_RESP_MIDDLE : WIRE_RC_READ_RESP_FIRST, P(i), FX_MTU);
-	}
-	assert_retransmission(WIRE_RC_SEND_ONLY, P(4));
 }

@@ -31,26 +31,6 @@ TEST(duplicate__answered_or_not)
 	}
 }
 
-TEST(o9_067__atomic_that_was_never_executed)
-{
-	fx->qp->rq_psn = 1;
-	fx_send(0, 0, .opcode = WIRE_RC_FETCH_ADD, .psn = 0, .va = FX_VA, .rkey = FX_KEY);
-	fx_poll(1);
-	fx_assert_no_frame();
-	fx_assert_counter(drop_duplicate, 1);
-}
-
-TEST(o9_067__no_result_beyond_those_kept)
-{
-	/* Of what the queue pair was before there may be some. */
-	fx->qp->ee.results[0] = fx->qp->ee.results[fx->qp->max_dest_rd_atomic] =
-		(struct atomic_result){.psn = 1 << 24 | (FX_PSN - 1), .orig = 5};
-	fx_send(0, 0, .opcode = WIRE_RC_FETCH_ADD, .psn = FX_PSN - 1, .va = FX_VA, .rkey = FX_KEY);
-	fx_poll(1);
-	fx_assert_no_frame();
-	fx_assert_counter(drop_duplicate, 1);
-}
-
 static void wake(struct qp *q)
 {
 	wake_post(&fx->e.wake[WAKE_EE], &q->wake[WAKE_EE], q->index);
@@ -205,31 +185,6 @@ TEST(atomic__memory_that_is_not_aligned)
 	assert_int_equal(fx->qp->state, QP_ERR);
 }
 
-TEST(atomic__follows_the_ack_of_what_precedes)
-{
-	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
-	fx_send(0, 0, .opcode = WIRE_RC_FETCH_ADD, .psn = FX_PSN + 1, .va = FX_VA, .rkey = FX_KEY);
-	fx_poll(1);
-	fx_assert_ack(FX_PSN, 31, 1);
-	assert_int_equal(fx_frame()->h.opcode, WIRE_RC_ATOMIC_ACK);
-	fx_assert_no_frame();
-}
-
-/* Deferred once more in the same burst, after it has been sent. */
-TEST(ack__pending_on_both_sides_of_an_atomic)
-{
-	fx_send_write(FX_QPN, FX_PSN, FX_KEY);
-	fx_send_write(FX_QPN2, FX_PSN, FX_KEY);
-	fx_send(0, 0, .opcode = WIRE_RC_FETCH_ADD, .psn = FX_PSN + 1, .va = FX_VA, .rkey = FX_KEY);
-	fx_send_write(FX_QPN, FX_PSN + 2, FX_KEY);
-	fx_poll(1);
-	fx_assert_ack(FX_PSN, 31, 1);
-	assert_int_equal(fx_frame()->h.opcode, WIRE_RC_ATOMIC_ACK);
-	assert_int_equal(fx->frame_count, 4); /* one more of each */
-	fx_assert_counter(acks_sent, 4);
-	assert_int_equal(fx->qp->ee.ack_pending | fx->qp2->ee.ack_pending, 0);
-}
-
 TEST(send__that_fills_its_buffer)
 {
 	fx_post_simple(0, 100);
@@ -240,25 +195,4 @@ TEST(send__that_fills_its_buffer)
 	fx_assert_cqe(USER_RECV, 100, 0, 0);
 	fx_assert_pattern(fx->memory, 100, 1);
 	assert_int_equal(fx->memory[100], 0xee);
-}
-
-/* A peer must not see the buffer's former contents. */
-TEST(read__pad_is_zero)
-{
-	struct rte_mbuf *all[255];
-	unsigned n = 0;
-
-	while (n < 255 && (all[n] = rte_pktmbuf_alloc(fx->e.packets)))
-		n++;
-	while (n-- > 0) {
-		memset(all[n]->buf_addr, 0xff, all[n]->buf_len);
-		rte_pktmbuf_free(all[n]);
-	}
-	fx->qp->mtu_bytes = 4096;
-	for (unsigned i = 0; i < 16; i++) { /* both ways to copy */
-		fx_send(0, 0, .opcode = WIRE_RC_READ_REQUEST, .psn = psn_add(FX_PSN, i),
-			.va = FX_VA, .rkey = FX_KEY, .dma_len = 249 + i);
-		fx_poll(1); /* the pads are looked at where frames are collected */
-		assert_int_equal(fx_frame()->bytes, 249 + i);
-	}
 }

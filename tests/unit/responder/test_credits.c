@@ -32,38 +32,6 @@ static void send_write(uint32_t psn, uint8_t ackreq)
 		.rkey = FX_KEY, .dma_len = 4, .ackreq = ackreq);
 }
 
-TEST(credits__another_acknowledgement_announces_first)
-{
-	enter_rtr();
-	fx_post_simple(0, 100);
-	send_write(FX_PSN, 1);
-	poll_slowly(10);
-	fx_assert_ack(FX_PSN, aeth_ack(1), 1);
-	fx_assert_no_frame();
-	assert_false(fx->qp->ee.starved.listed);
-	fx_assert_counter(acks_unsolicited, 0);
-}
-
-TEST(credits__only_where_they_are_given)
-{
-	fx_post_simple(0, 100);
-	wake(fx->qp); /* the setting is off */
-	poll_slowly(5);
-	fx->e.settings.e2e_credits = true;
-	fx->qp->service = SERVICE_UC;
-	wake(fx->qp);
-	poll_slowly(5);
-	fx->qp->service = SERVICE_RC;
-	fx->qp->rq = NULL; /* a shared receive queue, or none */
-	wake(fx->qp);
-	poll_slowly(5);
-	assert_false(fx->qp->ee.starved.listed);
-	send_write(FX_PSN, 1);
-	poll_slowly(5);
-	fx_assert_ack(FX_PSN, aeth_ack(AETH_CREDIT_INVALID), 1);
-	fx_assert_no_frame();
-}
-
 TEST(credits__waits_for_room_and_buffers)
 {
 	struct channel *out = &fx->e.channel[CHANNEL_RESPG_TXA];
@@ -101,29 +69,6 @@ TEST(credits__waits_for_room_and_buffers)
 	fx_assert_ack(FX_PSN - 1, aeth_ack(1), 0);
 	fx_assert_no_frame();
 	fx_assert_counter(acks_unsolicited, 1);
-}
-
-/* It answers nothing that was received: its buffer comes from a pool, and has carried others. */
-TEST(credits__an_unsolicited_acknowledgement_describes_no_packet)
-{
-	struct rte_mbuf *all[255], *m;
-	unsigned n = 0;
-
-	enter_rtr();
-	while (n < RTE_DIM(all) && (all[n] = rte_pktmbuf_alloc(fx->e.packets)))
-		n++;
-	while (n) {
-		arrival_of(all[--n])->headers.psn = 5;
-		arrival_of(all[n])->payload_bytes = 7;
-		rte_pktmbuf_free(all[n]);
-	}
-	fx_post_simple(0, 100);
-	fx->e.now_ns += 16000;
-	assert_int_equal(ee_offer_credits(&fx->e), 1);
-	assert_int_equal(channel_take(&fx->e.channel[CHANNEL_EE_RESPG], &m, 1), 1);
-	assert_int_equal(arrival_of(m)->headers.psn, 0);
-	assert_int_equal(arrival_of(m)->payload_bytes, 0);
-	rte_pktmbuf_free(m);
 }
 
 /* All the QPs of the table but 0; each has its own number. */

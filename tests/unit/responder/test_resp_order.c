@@ -68,21 +68,6 @@ static void assert_done(unsigned reads)
 	assert_int_equal(fx->qp->respg.reads_done, reads);
 }
 
-TEST(new_answers__in_the_order_they_came)
-{
-	put(RESPONSE_READ, 10, 5);
-	put(RESPONSE_ATOMIC, 15, 1);
-	put(RESPONSE_ACK, 16, 0);
-	put(RESPONSE_READ, 17, 1);
-	ASSERT_LIST(10, 15, 16, 17);
-	assert_done(0);
-	for (unsigned i = 0; i < 4; i++) {
-		order_pop(fx->qp);
-		assert_done(i < 2 ? i + 1 : i); /* the ACK holds no resource */
-	}
-	assert_list(0, NULL);
-}
-
 TEST(purge__gives_all_up_and_counts_it)
 {
 	put(RESPONSE_READ, 10, 5);

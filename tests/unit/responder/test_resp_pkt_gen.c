@@ -69,34 +69,6 @@ TEST(no_room__continues_later)
 	fx_assert_no_frame();
 }
 
-static void put_answer(enum response_kind kind, uint32_t psn, bool duplicate)
-{
-	struct arrival a = {.response = kind, .response_psn = psn, .length = FX_MTU};
-
-	response_set_duplicate(&a, duplicate);
-	order_put(&fx->qps, stage_counters(&fx->e, STAGE_RESPONDER_EXEC), fx->qp, &a);
-}
-
-TEST(duplicate_reads__are_bounded_and_sorted)
-{
-	uint32_t last = 0;
-	unsigned n = 0;
-
-	put_answer(RESPONSE_ACK, 500, false);
-	for (unsigned i = 0; i < 100; i++)
-		put_answer(RESPONSE_READ, 1 + i * 37 % 101, true);
-	for (const struct answer *a = fx->qp->respg.head; a; a = a->next) {
-		assert_true(a->psn > last);
-		last = a->psn;
-		n++;
-	}
-	assert_int_equal(last, 500);
-	assert_int_equal(n, order_others_max(fx->qp));
-	fx_assert_counter(drop_duplicate, 101 - order_others_max(fx->qp));
-	order_purge(fx->qp);
-	assert_null(fx->qp->respg.tail);
-}
-
 static void close_qp(struct qp *q)
 {
 	q->state = QP_RST;

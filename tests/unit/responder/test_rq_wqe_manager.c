@@ -22,31 +22,6 @@ TEST(open__nothing_posted_or_no_queue)
 	assert_int_equal(rwm_available(fx->qp), 0);
 }
 
-TEST(open__fetches_what_is_posted_and_never_wraps)
-{
-	struct qp *q = fx->qp;
-
-	use_queue(4, 64);
-	for (unsigned i = 0; i < 3; i++)
-		fx_post_simple(0, i + 1);
-	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(rwm_open(c, q), RWM_VALID_ENTRY);
-		assert_int_equal(q->rwm.length, i + 1);
-		rwm_release_wqe(q);
-	}
-	fx_assert_counter(rq_fetches, 1);
-	for (unsigned i = 3; i < 6; i++) /* places 3, 0, 1 */
-		fx_post_simple(0, i + 1);
-	for (unsigned i = 3; i < 6; i++) {
-		assert_int_equal(rwm_wqe_offset(q), i % 4 * 64);
-		assert_int_equal(rwm_open(c, q), RWM_VALID_ENTRY);
-		assert_int_equal(q->rwm.length, i + 1);
-		rwm_release_wqe(q);
-	}
-	fx_assert_counter(rq_fetches, 3);
-	assert_int_equal(rwm_open(c, q), RWM_INVALID_WQE);
-}
-
 TEST(open__largest_descriptor_has_thirty_entries)
 {
 	struct wqe_data d[SGE_MAX];
@@ -139,21 +114,6 @@ TEST(available__count_goes_back_while_one_is_open)
 	assert_int_equal(rwm_available(fx->qp), 3);
 	rwm_rewind(fx->qp);
 	assert_int_equal(rwm_available(fx->qp), 4);
-}
-
-TEST(rewind__starts_the_descriptor_again)
-{
-	struct rwm_entry entry;
-
-	use_queue(4, 64);
-	fx_post_simple(0, 100);
-	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
-	assert_int_equal(rwm_fetch_entry(fx->qp, &entry), RWM_VALID_ENTRY);
-	rwm_update_entry(fx->qp, 50);
-	rwm_rewind(fx->qp);
-	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
-	assert_int_equal(rwm_fetch_entry(fx->qp, &entry), RWM_VALID_ENTRY);
-	assert_int_equal(entry.bytes, 100);
 }
 
 TEST(open__client_changes_memory_after_the_fetch)

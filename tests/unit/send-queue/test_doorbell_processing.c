@@ -2,29 +2,6 @@
 /* DoorbellProcessing alone: doorbells in the client's page, descriptors in DBP_WS. */
 #include "send_queue_fixture.h"
 
-TEST(dbp_poll__takes_a_doorbell)
-{
-	struct wqe w = wqe_begin(2, 640, WQE_SIGNALED);
-	struct rte_mbuf *m;
-
-	wqe_add_data(&w, FX_KEY, FX_VA, 10);
-	ring_raw(fx->qp[2]->qpn, 640 / 16 << DOORBELL_OFFSET_SHIFT | DOORBELL_FENCE | USER_SEND, 2);
-	assert_int_equal(dbp_poll(fx->e), 1);
-	m = fx_take(CHANNEL_DBP_WS);
-	assert_non_null(m);
-	assert_int_equal(request_of(m)->qpn, fx->qp[2]->qpn);
-	assert_int_equal(request_of(m)->opcode, USER_SEND);
-	assert_int_equal(request_of(m)->flags, REQUEST_FENCE);
-	assert_int_equal(request_of(m)->wqe_offset, 640);
-	assert_int_equal(request_of(m)->wqe_bytes, 32);
-	assert_int_equal(request_of(m)->client, FX_CLIENT);
-	assert_int_equal(request_of(m)->epoch, fx->qp[2]->epoch);
-	assert_memory_equal(request_wqe(m), fx->sq[2] + 640, 32);
-	rte_mbuf_raw_free(m);
-	fx_assert_counter(doorbells, 1);
-	assert_int_equal(fx->page->uar.consumer_index, 1);
-}
-
 TEST(dbp_poll__input_empty)
 {
 	assert_int_equal(dbp_poll(fx->e), 0);
@@ -145,21 +122,6 @@ TEST(dbp_poll__nop_wakes_the_responder)
 	assert_int_equal(wake_take(&fx->e->wake[WAKE_EE]), fx->qp[3]->index);
 	wake_next(&fx->qp[3]->wake[WAKE_EE]);
 	fx_assert_counter(drop_doorbell_size, 0);
-}
-
-/* One that names a descriptor is no such doorbell: WQEParse refuses it. */
-TEST(dbp_poll__nop_with_a_descriptor)
-{
-	struct rte_mbuf *m;
-
-	ring(3, USER_NOP, 64, 16);
-	assert_int_equal(dbp_poll(fx->e), 1);
-	m = fx_take(CHANNEL_DBP_WS);
-	assert_non_null(m);
-	assert_int_equal(request_of(m)->opcode, USER_NOP);
-	assert_int_equal(request_of(m)->flags, 0); /* no fence was asked for */
-	rte_mbuf_raw_free(m);
-	assert_int_equal(wake_take(&fx->e->wake[WAKE_EE]), WAKE_END);
 }
 
 /* Others hold that many: the client gets the rest, a few in any case, and no more. */

@@ -149,60 +149,6 @@ TEST(flags__only_what_is_asked_for)
 	assert_int_equal(flags_of(WQE_SOLICITED), REQUEST_SIGNALED | REQUEST_SOLICITED);
 }
 
-/* ---- lengths and rights ---- */
-
-TEST(inline__write)
-{
-	struct wqe w = wqe_begin(0, 0, 0);
-	struct rte_mbuf *m;
-
-	wqe_add_raddr(&w);
-	wqe_add_inline(&w, 20, 20, 1);
-	m = parse(&w, USER_RDMA_WRITE);
-	assert_int_equal(request_of(m)->flags, REQUEST_INLINE);
-	assert_outcome(m, OUTCOME_OK, 20);
-}
-
-TEST(inline__datagram_longer_than_the_mtu)
-{
-	const struct wqe_ud u = {.dmac = {2}, .qpn = 5};
-
-	fx_service(0, SERVICE_UD);
-	fx->qp[0]->mtu_bytes = 256;
-	for (uint32_t length = 256; length <= 257; length++) {
-		struct wqe w = wqe_begin(0, 0, 0);
-
-		wqe_add(&w, &u, sizeof(u));
-		wqe_add_inline(&w, length, length, 1);
-		if (length == 256)
-			assert_outcome(parse(&w, USER_SEND), OUTCOME_OK, 256);
-		else
-			assert_outcome(parse(&w, USER_SEND), OUTCOME_LOCAL_LENGTH, 0);
-	}
-	fx_assert_counter(bad_wqe_length, 1);
-}
-
-/* To be sent memory need only be readable, though it is looked at before. */
-TEST(access__long_message_from_read_only_memory)
-{
-	struct wqe w = wqe_begin(0, 0, 0);
-
-	wqe_add_data(&w, FX_READ_KEY, FX_VA, 3 * FX_MTU);
-	assert_outcome(parse(&w, USER_SEND), OUTCOME_OK, 3 * FX_MTU);
-}
-
-/* One packet is checked when it is copied, more of them here. */
-TEST(access__looked_at_before_the_first_of_several_packets)
-{
-	struct wqe w = wqe_begin(0, 0, 0);
-
-	wqe_add_data(&w, 0xdead, FX_VA, FX_MTU);
-	assert_outcome(parse(&w, USER_SEND), OUTCOME_OK, FX_MTU);
-	w = wqe_begin(0, 0, 0);
-	wqe_add_data(&w, 0xdead, FX_VA, FX_MTU + 1);
-	assert_outcome(parse(&w, USER_SEND), OUTCOME_LOCAL_PROT, 0);
-}
-
 /* ---- a chain behind a single descriptor ---- */
 
 /* The single one is parsed first; that ends no chain: the doorbell behind the chain still waits. */

@@ -167,34 +167,6 @@ TEST(wp_poll__entries_at_the_limit)
 	refused(&w, USER_SEND, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
 }
 
-TEST(wp_poll__no_entries)
-{
-	struct wqe w = wqe_begin(0, 0, 0);
-	struct rte_mbuf *m = parse(&w, USER_SEND);
-
-	assert_int_equal(request_of(m)->outcome, OUTCOME_OK);
-	assert_int_equal(request_of(m)->length, 0);
-	rte_mbuf_raw_free(m);
-}
-
-TEST(wp_poll__inline)
-{
-	static const uint32_t sizes[] = {0, 1, 12, 13, 500};
-
-	for (unsigned i = 0; i < RTE_DIM(sizes); i++) {
-		struct wqe w = wqe_begin(0, 0, 0);
-		struct rte_mbuf *m;
-
-		wqe_add_inline(&w, sizes[i], sizes[i], 3);
-		m = parse(&w, USER_SEND);
-		assert_int_equal(request_of(m)->outcome, OUTCOME_OK);
-		assert_int_equal(request_of(m)->flags & REQUEST_INLINE, REQUEST_INLINE);
-		assert_int_equal(request_of(m)->length, sizes[i]);
-		fx_assert_pattern(request_wqe(m) + request_of(m)->data_first, sizes[i], 3);
-		rte_mbuf_raw_free(m);
-	}
-}
-
 TEST(wp_poll__inline_too_long)
 {
 	static const uint32_t claims[] = {13, 28, 1000, 0x7fffffff};
@@ -244,21 +216,6 @@ TEST(wp_poll__message_length_at_the_limit)
 	refused(&w, USER_SEND, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
 	w = of_lengths(4, 0x80000001u); /* an inline mark behind the first unit */
 	refused(&w, USER_SEND, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
-}
-
-TEST(wp_poll__datagram_longer_than_the_mtu)
-{
-	struct operation send = {USER_SEND, 7, false, false};
-	struct wqe w;
-	struct rte_mbuf *m;
-
-	fx_service(0, SERVICE_UD);
-	w = build(&send, SERVICE_UD, FX_MTU);
-	m = parse(&w, USER_SEND);
-	assert_int_equal(request_of(m)->outcome, OUTCOME_OK);
-	rte_mbuf_raw_free(m);
-	w = build(&send, SERVICE_UD, FX_MTU + 1);
-	refused(&w, USER_SEND, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
 }
 
 TEST(wp_poll__atomic_needs_eight_bytes)

@@ -7,17 +7,6 @@ static void put(unsigned qp, uint32_t offset)
 	fx_put(CHANNEL_DBP_WS, fetched(qp, USER_SEND, offset, 16));
 }
 
-TEST(ws_poll__keeps_the_order)
-{
-	for (unsigned i = 0; i < 20; i++)
-		put(0, i * 64);
-	ws_poll(fx->e);
-	assert_int_equal(fx_ring_count(CHANNEL_WS_WP), 20);
-	for (unsigned i = 0; i < 20; i++)
-		assert_descriptor(CHANNEL_WS_WP, 0, i * 64);
-	assert_int_equal(ws_poll(fx->e), 0);
-}
-
 /* A chain is with WQEParse: the doorbells behind it wait until its end, others' do not. */
 TEST(ws_poll__doorbell_waits_for_the_chain)
 {
@@ -89,44 +78,6 @@ TEST(ws_poll__chains_and_doorbells_mixed)
 	assert_int_equal(seen, total);
 }
 
-TEST(ws_poll__parked_at_pipeline_depth_and_woken)
-{
-	struct qp *q = fx->qp[0];
-
-	fx->e->settings.pipeline_depth = 4;
-	for (unsigned i = 0; i < 4; i++)
-		put(0, i * 64);
-	poll_both(1);
-	for (unsigned i = 4; i < 7; i++)
-		put(0, i * 64);
-	put(1, 0);
-	poll_both(5);
-	assert_int_equal(fx_ring_count(CHANNEL_WP_DP), 5); /* four, and the other's one */
-	assert_int_equal(q->ws.parked, 1);
-	assert_int_equal(q->ws.issued, 4);
-	fx_unfill(CHANNEL_WP_DP);
-	q->rtc.consumed = 3;
-	poll_both(5); /* it has not been woken */
-	assert_int_equal(fx_ring_count(CHANNEL_WP_DP), 0);
-	wake_post(&fx->e->wake[WAKE_WS], &q->wake[WAKE_WS], q->index);
-	poll_both(5);
-	assert_int_equal(fx_ring_count(CHANNEL_WP_DP), 3);
-	for (unsigned i = 4; i < 7; i++)
-		assert_descriptor(CHANNEL_WP_DP, 0, i * 64);
-	assert_int_equal(q->ws.parked, 0);
-}
-
-/* All doorbells at once: no more than the depth goes ahead. */
-TEST(ws_poll__depth_is_the_bound)
-{
-	fx->e->settings.pipeline_depth = 4;
-	for (unsigned i = 0; i < 30; i++)
-		put(0, i * 64);
-	poll_both(5);
-	assert_int_equal(fx_ring_count(CHANNEL_WP_DP), 4);
-	assert_int_equal(fx->qp[0]->ws.parked, 1);
-}
-
 /* When more than four fifths of the descriptors are in use a queue pair has two of them on their
  * way. */
 TEST(ws_poll__little_ahead_when_descriptors_are_scarce)
@@ -155,18 +106,6 @@ TEST(ws_poll__as_ever_for_who_holds_little)
 	ws_poll(fx->e);
 	assert_int_equal(fx_ring_count(CHANNEL_WS_WP), 20);
 	fx->e->held_total -= 20;
-}
-
-TEST(ws_poll__held_back_in_sqd)
-{
-	fx->qp[0]->state = QP_SQD;
-	put(0, 0);
-	poll_both(3);
-	assert_int_equal(fx_ring_count(CHANNEL_WP_DP), 0);
-	fx->qp[0]->state = QP_RTS;
-	wake_post(&fx->e->wake[WAKE_WS], &fx->qp[0]->wake[WAKE_WS], fx->qp[0]->index);
-	poll_both(1);
-	assert_descriptor(CHANNEL_WP_DP, 0, 0);
 }
 
 /* With little room each queue pair still has its turn. */
