@@ -34,9 +34,9 @@ of_client() { echo $((cpus < 4 ? $1 % cpus : $1 + 2)); }
 
 # until_true COMMAND...: waits for ten seconds at most
 until_true() {
-	for ((i = 0; i < 500; i++)); do
+	for ((i = 0; i < 100; i++)); do
 		! "$@" || return 0
-		sleep 0.02
+		sleep 0.1 # the CPUs are needed
 	done
 	return 1
 }
