@@ -300,19 +300,18 @@ static __rte_always_inline enum park_reason park_reason_of(struct visit *v)
 
 /*
  * Does a request that may be sent begin a train? Then similar requests behind it may be sent, too: a
- * visit is short, so that credits and the window of PSNs need not be checked again.
+ * visit is short, so that the window of PSNs need not be checked again.
  */
 static inline void begin_train(struct visit *v)
 {
 	const struct qp *q = v->q;
 	uint32_t answered = __atomic_load_n(&q->rrc.read_packets, __ATOMIC_RELAXED);
 
-	v->train = (!consumes_receive(v->r) || q->rtc.credits_seen & CREDITS_UNLIMITED) &&
-		   qp_outstanding(q) + answered < PSN_WINDOW / 2;
+	v->train = qp_outstanding(q) + answered < PSN_WINDOW / 2;
 	v->train_traits = v->r->traits;
 }
 
-/* It is one packet with nothing special, and nothing has happened to the QP. */
+/* It is one packet with nothing special, has a credit if it needs one, and nothing has happened to the QP. */
 static inline bool train_continues(const struct visit *v)
 {
 	const struct request *r = v->r;
@@ -321,6 +320,7 @@ static inline bool train_continues(const struct visit *v)
 	return v->train && r->traits == v->train_traits && r->outcome == OUTCOME_OK &&
 	       !(r->flags & (REQUEST_STARTED | REQUEST_FENCE | REQUEST_LOCAL)) &&
 	       r->length <= q->mtu_bytes && qp_state(q) == QP_RTS && !q->rtc.flushing &&
+	       (!consumes_receive(r) || has_credit(q, q->rtc.ssn)) &&
 	       !__atomic_load_n(&q->rrc.rnr_waiting, __ATOMIC_ACQUIRE) &&
 	       !__atomic_load_n(&q->rrc.retransmitting, __ATOMIC_ACQUIRE);
 }
