@@ -19,6 +19,9 @@
 
 enum { EE_GRH_BYTES = 40 }; /* in front of a UD message */
 
+/* Calls of RQWQEManager for a SEND into one entry: open, fetch, release of entry and WQE. */
+enum { EE_RWM_CALLS_PLAIN = 4 };
+
 enum ee_state {
 #define STATE(id, text) EE_##id,
 #include "execution_engine.def"
@@ -46,8 +49,7 @@ struct execution_engine {
 	struct deferred_ack deferred[BURST]; /* qp->ee.ack_pending is the index, plus one */
 	struct qp *sack[BURST];		     /* QPs that are to send one: ee_gap.sack */
 	unsigned out_count, done_count, deferred_count, sack_count;
-	struct qp *
-		writer; /* the last packet was a WRITE ONLY of this RC QP, executed; else NULL. In a burst */
+	struct qp *last; /* QP of the last packet of the burst, if that ended its message; else NULL */
 	/* Packets for the next poll, in order: to retry, or kept until now and without room, and the
 	 * rest of the burst behind them. */
 	struct rte_mbuf *held[2 * BURST];

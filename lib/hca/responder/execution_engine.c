@@ -181,8 +181,7 @@ static inline enum ee_state step_cxt_wb(struct ee_work *w)
 		qp->ee.message = EE_MESSAGE_NONE;
 		qp->ee.msn = psn_add(qp->ee.msn, 1);
 		count(w->c, COUNTER_executed);
-		if (w->a->headers.opcode == WIRE_RC_WRITE_ONLY)
-			w->ee->writer = qp;
+		w->ee->last = qp;
 	} else {
 		qp->ee.message = message_of(w->op);
 	}
@@ -385,41 +384,70 @@ static inline enum ee_then take_packet(struct engine *e, struct execution_engine
 	return execute(e, ee, c, m, payload);
 }
 
-/* Is it a WRITE of one packet from the peer that sent one just before, the one expected now, with nothing special about
- * it? What else may refuse it (request_check()) is asked here, too. */
-static inline bool write_continues(const struct qp *qp, const struct arrival *a)
+/* Is it the packet that is expected, one that asks nothing of the states in front of CHECK_REQUEST? */
+static inline bool is_plain(const struct qp *qp, const struct arrival *a)
 {
-	const struct wire_headers *h = &a->headers;
-
-	return h->opcode == WIRE_RC_WRITE_ONLY && a->qpn == qp_number(qp) &&
-	       h->psn == qp->ee.expected_psn && !qp->ee.gap &&
-	       !(a->payload_elsewhere | a->congested | a->icrc_bytes) &&
-	       h->dma_len == a->payload_bytes && h->dma_len && h->dma_len <= qp->mtu_bytes &&
-	       qp->access & ACCESS_REMOTE_WRITE && qp_receives(qp_state(qp));
+	return a->qpn == qp_number(qp) && a->headers.psn == qp->ee.expected_psn && !qp->ee.gap &&
+	       !(a->payload_elsewhere | a->congested | a->icrc_bytes) && a->payload_bytes &&
+	       a->payload_bytes <= qp->mtu_bytes && qp_receives(qp_state(qp));
 }
 
-/*
- * Executes such a WRITE: what the states from FETCH_CXT to GEN_RESP do to it, in one go. False: it is another packet, or
- * VirtToPhys has more to say about its memory; nothing has happened.
- */
-static inline bool write_next(struct engine *e, struct execution_engine *ee, struct counters *c,
-			      struct rte_mbuf *m)
+static inline bool write_plain(struct engine *e, const struct qp *qp, const struct arrival *a)
 {
-	const struct arrival *a = arrival_of(m);
-	struct qp *qp = ee->writer;
+	const struct wire_headers *h = &a->headers;
 	uint32_t bytes = a->payload_bytes;
 	uint8_t *to;
 
-	if (!qp || !write_continues(qp, a) ||
-	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd,
-				    a->headers.rkey, a->headers.va, bytes, ACCESS_REMOTE_WRITE,
-				    &to)))
+	if (!(qp->access & ACCESS_REMOTE_WRITE) || h->dma_len != bytes ||
+	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd, h->rkey,
+				    h->va, bytes, ACCESS_REMOTE_WRITE, &to)))
 		return false;
 	copy_payload(to, a->payload, bytes, ee_is_long(e, bytes));
-	count_n(c, COUNTER_executed_bytes, bytes);
+	return true;
+}
+
+static inline bool send_plain(struct engine *e, struct counters *c, struct qp *qp,
+			      const struct arrival *a)
+{
+	uint32_t bytes = a->payload_bytes;
+	struct cqe cqe = {.opcode = USER_RECV, .remote_qpn = qp->dest_qpn, .byte_count = bytes};
+	struct rwm_entry entry;
+	uint8_t *to;
+
+	if (!rwm_sees_single(qp, &entry) || entry.bytes < bytes ||
+	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->rq_pd,
+				    entry.lkey, entry.va, bytes, ACCESS_LOCAL_WRITE, &to)))
+		return false;
+	copy_payload(to, a->payload, bytes, ee_is_long(e, bytes));
+	ee_complete(e, c, qp, &cqe, a->headers.se);
+	rwm_release_wqe(qp);
+	call_note(&e->stage[STAGE_RESPONDER_EXEC], CALL_EE_RWM, EE_RWM_CALLS_PLAIN);
+	return true;
+}
+
+/*
+ * Executes a WRITE or SEND of one packet behind another request of its queue pair: what the states do to it,
+ * in one go. False: there is more to ask or to say about it, and the states do so; nothing has happened.
+ */
+static inline bool execute_plain(struct engine *e, struct execution_engine *ee, struct counters *c,
+				 struct rte_mbuf *m)
+{
+	const struct arrival *a = arrival_of(m);
+	struct qp *qp = ee->last;
+	bool done = false;
+
+	if (!qp || !is_plain(qp, a))
+		return false;
+	if (a->headers.opcode == WIRE_RC_WRITE_ONLY)
+		done = write_plain(e, qp, a);
+	else if (a->headers.opcode == WIRE_RC_SEND_ONLY)
+		done = send_plain(e, c, qp, a);
+	if (!done)
+		return false;
+	count_n(c, COUNTER_executed_bytes, a->payload_bytes);
 	count(c, COUNTER_executed);
 	expect_next(qp, 1);
-	qp->ee.received_bytes = bytes;
+	qp->ee.received_bytes = a->payload_bytes;
 	qp->ee.msn = psn_add(qp->ee.msn, 1);
 	if (a->headers.ackreq)
 		defer_ack(ee, qp, m);
@@ -451,14 +479,14 @@ unsigned ee_poll(struct engine *e)
 	if (n == 0)
 		return 0;
 	ee->out_count = ee->done_count = ee->deferred_count = 0;
-	ee->writer = NULL;
+	ee->last = NULL;
 	prefetch_burst(e, burst, n);
 	for (unsigned i = 0; i < n; i++) {
 		enum ee_then then;
 
-		if (write_next(e, ee, c, burst[i]))
+		if (execute_plain(e, ee, c, burst[i]))
 			continue;
-		ee->writer = NULL;
+		ee->last = NULL;
 		then = take_packet(e, ee, c, burst[i]);
 		if (likely(then == EE_NEXT))
 			continue;

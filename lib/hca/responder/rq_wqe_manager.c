@@ -103,3 +103,19 @@ enum rwm_result rwm_fetch_entry(struct qp *qp, struct rwm_entry *out)
 	}
 	return RWM_INVALID_ENTRY;
 }
+
+bool rwm_sees_single(const struct qp *qp, struct rwm_entry *out)
+{
+	struct wqe_data d, end;
+
+	if (qp->rwm.open || qp->rwm.consumed == qp->rwm.fetched)
+		return false;
+	d = data_unit(qp, 0);
+	if (data_units(qp) > 1) {
+		end = data_unit(qp, 1);
+		if (!is_terminator(&end))
+			return false;
+	}
+	*out = (struct rwm_entry){.va = d.addr, .bytes = d.length, .lkey = d.lkey};
+	return d.length && !(d.length & WQE_INLINE);
+}

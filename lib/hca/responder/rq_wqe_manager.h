@@ -90,6 +90,9 @@ static inline enum rwm_result rwm_open(struct counters *c, struct qp *qp)
  * descriptor is open. RWM_VALID_ENTRY (*out filled), RWM_INVALID_ENTRY. */
 enum rwm_result rwm_fetch_entry(struct qp *qp, struct rwm_entry *out);
 
+/* Is the next descriptor in the buffer, not open, and of one entry? True: it is *out; nothing has changed. */
+bool rwm_sees_single(const struct qp *qp, struct rwm_entry *out);
+
 /* CMD_UPDATE_ENTRY: `bytes` more of the current entry are used, not all that it had left. */
 static inline void rwm_update_entry(struct qp *qp, uint32_t bytes)
 {

@@ -64,6 +64,51 @@ TEST(rc_write__behind_one_of_one_packet)
 	}
 }
 
+/* The same of SENDs: what their descriptors are like makes no difference. */
+TEST(send__behind_one_of_one_packet)
+{
+	static const struct {
+		unsigned units;
+		struct wqe_data data[2];
+		uint32_t executed;
+		enum aeth_kind kind;
+		uint8_t code;
+	} rows[] = {
+		{1, {{64, FX_KEY, FX_VA + 64}}, 2, AETH_ACK, 0},
+		{2, {{32, FX_KEY, FX_VA + 64}, {32, FX_KEY, FX_VA + 96}}, 2, AETH_ACK, 0},
+		{0, {{0}}, 1, AETH_RNR, 12},
+		{1, {{63, FX_KEY, FX_VA}}, 1, AETH_NAK, AETH_NAK_INVALID_REQUEST},
+		{1, {{64 | WQE_INLINE, FX_KEY, FX_VA}}, 1, AETH_NAK, AETH_NAK_REMOTE_OPERATION},
+		{1, {{64, FX_READ_KEY, FX_VA}}, 1, AETH_NAK, AETH_NAK_REMOTE_OPERATION},
+	};
+
+	for (unsigned i = 0; i < 2 * RTE_DIM(rows); i++) {
+		uint64_t executed = fx_counter(COUNTER_executed);
+		const struct fx_frame *f;
+		unsigned row = i / 2;
+
+		memset(&fx->qp->ee, 0, sizeof(fx->qp->ee));
+		memset(&fx->qp->rwm, 0, sizeof(fx->qp->rwm));
+		fx->record.rq_posted = 0;
+		fx->qp->state = QP_RTS;
+		fx_post_simple(0, 64);
+		if (rows[row].units)
+			fx_post(rows[row].units, rows[row].data);
+		fx_send(64, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN);
+		if (i % 2)
+			fx_poll(1);
+		fx_send(64, 2, .opcode = WIRE_RC_SEND_ONLY, .psn = psn_add(FX_PSN, 1), .ackreq = 1);
+		fx_poll(1);
+		f = fx_frame();
+		assert_int_equal(aeth_kind(f->h.syndrome), rows[row].kind);
+		if (rows[row].kind != AETH_ACK)
+			assert_int_equal(aeth_value(f->h.syndrome), rows[row].code);
+		assert_int_equal(fx_counter(COUNTER_executed) - executed, rows[row].executed);
+		if (rows[row].executed == 2)
+			fx_assert_pattern(fx->memory + 64, 64, 2);
+	}
+}
+
 /* Another lcore holds what the READ needs: it continues when that is over, each time. */
 enum { PAGES_KEY = 0x5522, PAGE = 4096 };
 
