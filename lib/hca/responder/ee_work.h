@@ -49,7 +49,8 @@ struct execution_engine {
 	struct deferred_ack deferred[BURST]; /* qp->ee.ack_pending is the index, plus one */
 	struct qp *sack[BURST];		     /* QPs that are to send one: ee_gap.sack */
 	unsigned out_count, done_count, deferred_count, sack_count;
-	struct qp *last; /* QP of the last packet of the burst, if that ended its message; else NULL */
+	struct qp *
+		last; /* QP of the last packet of the burst, if that ended its message; else NULL */
 	/* Packets for the next poll, in order: to retry, or kept until now and without room, and the
 	 * rest of the burst behind them. */
 	struct rte_mbuf *held[2 * BURST];
