@@ -322,13 +322,16 @@ static inline uint64_t l2_differs(const uint8_t *a, const uint8_t *b, const stru
 	return f->has_vlan ? d | differ32(a + WIRE_ETHERNET_BYTES, b + WIRE_ETHERNET_BYTES) : d;
 }
 
-/* Ignores identification and checksum, except that the change of one must balance that of the other. */
+/* Ignores identification and checksum, except that the change of one must balance that of the other: their
+ * sum is the same modulo 2^16 - 1. */
 static inline uint64_t ipv4_differs(const uint8_t *a, const uint8_t *b)
 {
-	int32_t moved = get_be16(a + 4) + get_be16(a + 10) - get_be16(b + 4) - get_be16(b + 10);
+	uint32_t moved = get_be16(a + 4) + get_be16(a + 10) + 2 * 0xffff - get_be16(b + 4) -
+			 get_be16(b + 10);
+	uint32_t folded = (moved & 0xffff) + (moved >> 16); /* a division would cost more */
 
 	return differ32(a, b) | differ32(a + 6, b + 6) | differ64(a + 12, b + 12) |
-	       (uint64_t)(moved % 0xffff != 0);
+	       (uint64_t)(folded != 0 && folded != 0xffff);
 }
 
 static inline uint64_t ipv6_differs(const uint8_t *a, const uint8_t *b)
