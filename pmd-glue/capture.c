@@ -10,33 +10,37 @@
 #include "base/limits.h"
 #include "capture.h"
 #include "pipeline/icrc.h"
+#include "pipeline/train.h"
 #include "port_internal.h"
-#include "wire/encap.h"
+#include "wire/train.h"
 
 _Static_assert((int)CAPTURE_QUEUES_MAX == (int)PORT_QUEUES_MAX, "a ring for each queue");
 
 /* ---- the queue's lcore ---- */
 
-/* Copies a frame that refers to its payload, and in place of the reference, which is nobody's
- * business outside of the daemon, the payload, once it is known to be what was sent. Returns how many
- * bytes of the copy are true: fewer than `captured` if the payload is gone, as it may be if its queue
+/* Copies the packet number `index` of a frame that refers to its payload, and in place of the reference, which is
+ * nobody's business outside of the daemon, the payload, once it is known to be what was sent. Returns how
+ * many bytes of the copy are true: fewer than `captured` if the payload is gone, as it may be if its queue
  * pair has failed. */
-static uint32_t copy_referring(const struct capture *c, const struct rte_mbuf *m, uint8_t *copy,
-			       uint32_t captured)
+static uint32_t copy_referring(const struct capture *c, const struct rte_mbuf *m, uint32_t index,
+			       uint8_t *copy, uint32_t captured)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
-	uint8_t payload[MTU_BYTES_MAX];
+	uint8_t headers[HEADROOM_BYTES], payload[MTU_BYTES_MAX];
+	uint32_t bytes, end, packets = frame_packets(m);
 	struct wire_frame f;
-	uint32_t bytes, end;
 
-	if (wire_parse_frame(frame, m->data_len, &f) != WIRE_OK)
+	if (wire_parse_frame(frame, m->data_len, &f) != WIRE_OK ||
+	    f.payload_offset > sizeof(headers))
 		return 0;
-	memcpy(copy, frame, RTE_MIN(captured, (uint32_t)f.payload_offset));
+	memcpy(headers, frame, f.payload_offset);
+	wire_take_place(headers, &f, index, index + 1 == packets);
+	memcpy(copy, headers, RTE_MIN(captured, (uint32_t)f.payload_offset));
 	if (captured <= f.payload_offset)
 		return captured;
 	bytes = RTE_MIN(captured - f.payload_offset, (uint32_t)f.payload_bytes);
 	if (!c->payload || bytes > sizeof(payload) ||
-	    !c->payload(frame + f.payload_offset, payload, bytes))
+	    !c->payload(frame + f.payload_offset, index * f.payload_bytes, payload, bytes))
 		return f.payload_offset;
 	end = f.payload_offset + bytes;
 	memcpy(copy + f.payload_offset, payload, bytes);
@@ -45,13 +49,13 @@ static uint32_t copy_referring(const struct capture *c, const struct rte_mbuf *m
 				      : captured;
 }
 
-/* Copies a frame, with what a sender of this daemon has left out. Returns how many bytes of the copy
- * are true. */
-static uint32_t copy_bytes(const struct capture *c, const struct rte_mbuf *m, uint8_t *copy,
-			   uint32_t captured)
+/* Copies a packet of a frame, with what a sender of this daemon has left out. Returns how many bytes of the
+ * copy are true. */
+static uint32_t copy_bytes(const struct capture *c, const struct rte_mbuf *m, uint32_t index,
+			   uint8_t *copy, uint32_t captured)
 {
 	if (unlikely(m->ol_flags & PAYLOAD_REF))
-		captured = copy_referring(c, m, copy, captured);
+		captured = copy_referring(c, m, index, copy, captured);
 	else
 		memcpy(copy, rte_pktmbuf_mtod(m, const void *), captured);
 	if (m->ol_flags & FRAME_MARKS && captured == m->data_len)
@@ -59,8 +63,8 @@ static uint32_t copy_bytes(const struct capture *c, const struct rte_mbuf *m, ui
 	return captured;
 }
 
-static bool copy_frame(struct capture *c, struct capture_head *ring, uint16_t queue,
-		       const struct rte_mbuf *m, struct capture_record record)
+static bool copy_packet(struct capture *c, struct capture_head *ring, uint16_t queue,
+			const struct rte_mbuf *m, uint32_t index, struct capture_record record)
 {
 	struct capture_writer *w = &c->queue[queue].writer;
 	struct capture_record *r;
@@ -73,12 +77,23 @@ static bool copy_frame(struct capture *c, struct capture_head *ring, uint16_t qu
 		w->dropped++;
 		return false;
 	}
-	record.captured = copy_bytes(c, m, (uint8_t *)(r + 1), record.captured);
+	record.captured = copy_bytes(c, m, index, (uint8_t *)(r + 1), record.captured);
 	record.dropped = w->dropped_since;
 	w->dropped_since = 0;
 	*r = record;
 	w->head += capture_record_bytes(record.captured);
 	return true;
+}
+
+/* A record for each packet. Returns how many found room. */
+static uint32_t copy_frame(struct capture *c, struct capture_head *ring, uint16_t queue,
+			   const struct rte_mbuf *m, const struct capture_record *record)
+{
+	uint32_t copied = 0, packets = frame_packets(m);
+
+	for (uint32_t i = 0; i < packets; i++)
+		copied += copy_packet(c, ring, queue, m, i, *record);
+	return copied;
 }
 
 void capture_frames(struct port_queue *q, struct rte_mbuf *const *frames, uint16_t n,
@@ -89,15 +104,15 @@ void capture_frames(struct port_queue *q, struct rte_mbuf *const *frames, uint16
 	for (unsigned int i = 0; i < PORT_CAPTURES_MAX; i++) {
 		struct capture *c = &q->port->captures[i];
 		struct capture_head *ring = __atomic_load_n(&c->ring, __ATOMIC_ACQUIRE);
-		uint16_t copied = 0;
+		uint32_t copied = 0;
 
 		if (!ring)
 			continue;
 		for (uint16_t k = 0; k < n; k++)
-			copied += copy_frame(c, ring, q->id, frames[k], record);
+			copied += copy_frame(c, ring, q->id, frames[k], &record);
 		capture_show(&c->queue[q->id].writer, ring, q->id);
 		queue_count(q, PORT_COUNTER_captured, copied);
-		queue_count(q, PORT_COUNTER_capture_missed, n - copied);
+		queue_count(q, PORT_COUNTER_capture_missed, frames_packets(frames, n) - copied);
 	}
 }
 

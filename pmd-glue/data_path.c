@@ -9,6 +9,7 @@
 #include "data_path.h"
 #include "impairment.h"
 #include "pipeline/icrc.h"
+#include "pipeline/train.h"
 
 uint16_t stopped_rx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
 			  uint16_t n)
@@ -27,8 +28,8 @@ uint16_t stopped_tx_burst(struct link_port *link, uint16_t queue, struct rte_mbu
 
 uint16_t tx_nowhere(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 {
+	queue_count(q, PORT_COUNTER_drop_tx_link_down, frames_packets(frames, n));
 	rte_pktmbuf_free_bulk(frames, n);
-	queue_count(q, PORT_COUNTER_drop_tx_link_down, n);
 	return n;
 }
 
@@ -79,7 +80,7 @@ static void clone_in_place(struct rte_mbuf *clone, struct rte_mbuf *m)
 	clone->priv_size = m->priv_size;
 	clone->data_off = m->data_off;
 	clone->data_len = m->data_len;
-	clone->pkt_len = m->data_len;
+	clone->pkt_len = m->pkt_len;
 	clone->port = m->port;
 	clone->ol_flags = RTE_MBUF_F_INDIRECT | (m->ol_flags & FRAME_MARKS);
 	clone->tx_offload = 0;
@@ -134,8 +135,8 @@ static uint16_t tx_loop(struct port_queue *q, struct rte_mbuf **frames, uint16_t
 	uint16_t done;
 
 	done = make_receivable(q, frames, out, RTE_MIN(n, room));
+	queue_count(q, PORT_COUNTER_tx_looped, frames_packets(out, done));
 	rte_ring_sp_enqueue_bulk(q->loop, (void **)out, done, NULL);
-	queue_count(q, PORT_COUNTER_tx_looped, done);
 	return done;
 }
 
@@ -212,6 +213,7 @@ static uint16_t tx_run(struct port_queue *q, struct rte_mbuf **frames, uint16_t 
 
 uint16_t tx_with_loop(struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw)
 {
+	uint32_t packets = frames_packets(frames, n); /* while they are ours */
 	uint16_t done = 0, run, sent;
 
 	while (done < n) {
@@ -222,7 +224,7 @@ uint16_t tx_with_loop(struct port_queue *q, struct rte_mbuf **frames, uint16_t n
 			break;
 		}
 	}
-	queue_count(q, PORT_COUNTER_tx_frames, done);
+	queue_count(q, PORT_COUNTER_tx_frames, packets - frames_packets(frames + done, n - done));
 	return done;
 }
 

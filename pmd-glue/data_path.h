@@ -12,6 +12,7 @@
 #include "base/ring_look.h"
 #include "capture.h"
 #include "classify.h"
+#include "pipeline/train.h"
 #include "port_internal.h"
 
 typedef uint16_t raw_burst(struct port_queue *q, struct rte_mbuf **frames, uint16_t n);
@@ -87,7 +88,7 @@ static __rte_always_inline uint16_t sort_out(struct port_queue *q, struct rte_mb
 			take_out(q, m, what);
 	}
 	if (kept)
-		queue_count(q, PORT_COUNTER_rx_roce, kept);
+		queue_count(q, PORT_COUNTER_rx_roce, frames_packets(frames, kept));
 	return kept;
 }
 
@@ -132,6 +133,7 @@ static inline uint16_t count_outward(const struct port_queue *q, struct rte_mbuf
 static __rte_always_inline uint16_t tx_frames_plain(struct port_queue *q, struct rte_mbuf **frames,
 						    uint16_t n, raw_burst *raw)
 {
+	uint32_t packets;
 	uint16_t sent;
 
 	if (unlikely(!port_link_is_up(q->port)))
@@ -140,8 +142,9 @@ static __rte_always_inline uint16_t tx_frames_plain(struct port_queue *q, struct
 		return tx_captured(q, frames, n, raw);
 	if (unlikely(count_outward(q, frames, n) != n))
 		return tx_with_loop(q, frames, n, raw);
+	packets = frames_packets(frames, n); /* while they are ours */
 	sent = raw(q, frames, n);
-	queue_count(q, PORT_COUNTER_tx_frames, sent);
+	queue_count(q, PORT_COUNTER_tx_frames, packets - frames_packets(frames + sent, n - sent));
 	if (unlikely(sent < n))
 		queue_count(q, PORT_COUNTER_tx_wire_full, 1);
 	return sent;

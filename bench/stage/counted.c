@@ -43,15 +43,18 @@ static __attribute__((noinline)) int counted_round(struct rig *r, const struct w
 	return 0;
 }
 
-/* A round in which frames have an ICRC, or have none. *cycles: of a message. 0 or -1. */
+/* A round in which frames have an ICRC, or have none and refer to their payload. *cycles: of a message. 0 or -1. */
 static int timed_round(struct rig *r, const struct workload *w, unsigned messages, bool icrc,
 		       double *cycles)
 {
 	uint64_t before;
 	int err;
 
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < 2; i++) {
 		r->side[i].hca->engines[0].settings.icrc = icrc ? ICRC_ALWAYS : ICRC_NEVER;
+		r->side[i].hca->engines[0].settings.payload_refs =
+			!icrc; /* as between ring ports */
+	}
 	before = rte_rdtsc();
 	err = counted_round(r, w, messages);
 	*cycles = (double)(rte_rdtsc() - before) / messages;

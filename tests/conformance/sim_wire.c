@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The wire of a simulation: faults, then straight to the other node or through the network. */
+#include <stdlib.h>
 #include <string.h>
+#include "pipeline/train.h"
 #include "sim.h"
+#include "virt-to-phys/payload_ref.h"
+#include "wire/train.h"
 
 #define WIRE_NS 1000u /* one way, without a network */
 
@@ -53,7 +57,7 @@ static void corrupt(struct sim *s, struct rte_mbuf *m)
 
 /* marks: FRAME_MARKS or some of them. */
 static void wire_put(struct sim *s, int from, int to, const uint8_t *frame, unsigned bytes,
-		     uint64_t marks, uint64_t delay_ns)
+		     uint64_t marks, uint32_t packets, uint64_t delay_ns)
 {
 	struct sim_wire_end *end = &s->end[to];
 	struct rte_mbuf *m;
@@ -63,6 +67,7 @@ static void wire_put(struct sim *s, int from, int to, const uint8_t *frame, unsi
 		return;
 	}
 	memcpy(rte_pktmbuf_append(m, bytes), frame, bytes);
+	m->pkt_len *= packets;
 	m->ol_flags |= marks;
 	if (!(marks & PAYLOAD_REF) && hurt(s, s->faults.corrupt_ppm))
 		corrupt(s, m);
@@ -80,7 +85,7 @@ static uint32_t loss_here(const struct sim *s, uint64_t marks)
 }
 
 static void send_marked(struct sim *s, int from, const uint8_t *frame, unsigned bytes,
-			uint64_t marks)
+			uint64_t marks, uint32_t packets)
 {
 	uint64_t mask = from ? s->faults.drop_mask_b : s->faults.drop_mask;
 	uint64_t number = s->end[from].sent++;
@@ -94,16 +99,54 @@ static void send_marked(struct sim *s, int from, const uint8_t *frame, unsigned 
 	}
 	if (hurt(s, loss_here(s, marks)))
 		return;
-	wire_put(s, from, to, frame, bytes, marks, reorder_delay(s));
+	wire_put(s, from, to, frame, bytes, marks, packets, reorder_delay(s));
 	if (frame[0] & 1) /* to a group: ports bring it back, too */
-		wire_put(s, from, from, frame, bytes, marks, 0);
+		wire_put(s, from, from, frame, bytes, marks, packets, 0);
 	if (chance(s, s->faults.duplicate_ppm))
-		wire_put(s, from, to, frame, bytes, marks, random_delay(s));
+		wire_put(s, from, to, frame, bytes, marks, packets, random_delay(s));
 }
 
 void sim_wire_send(struct sim *s, int from, const uint8_t *frame, unsigned bytes)
 {
-	send_marked(s, from, frame, bytes, 0);
+	send_marked(s, from, frame, bytes, 0, 1);
+}
+
+/* A train leaves as one only if nothing can happen to a part of it, and nobody looks. */
+static bool is_undivided(const struct sim *s)
+{
+	const struct sim_faults *f = &s->faults;
+
+	return s->params.whole_trains || !(f->loss_ppm | f->duplicate_ppm | f->reorder_ppm |
+						   f->corrupt_ppm | f->drop_mask | f->drop_mask_b ||
+					   s->tap || s->net);
+}
+
+/* Packet number `index` of a train, as if it had been sent alone. */
+static void send_part(struct sim *s, int from, const struct rte_mbuf *m, uint32_t index)
+{
+	uint8_t frame[FRAME_BYTES_MAX];
+	struct wire_frame f;
+
+	memcpy(frame, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
+	if (wire_parse_frame(frame, m->data_len, &f) != WIRE_OK)
+		abort();
+	wire_take_place(frame, &f, index, index + 1 == frame_packets(m));
+	payload_ref_part(frame + f.payload_offset,
+			 rte_pktmbuf_mtod_offset(m, const uint8_t *, f.payload_offset),
+			 index * f.payload_bytes, f.payload_bytes);
+	send_marked(s, from, frame, m->data_len, m->ol_flags & FRAME_MARKS, 1);
+}
+
+static void send_frame(struct sim *s, int from, const struct rte_mbuf *m)
+{
+	uint32_t packets = frame_packets(m);
+
+	if (packets == 1 || is_undivided(s))
+		send_marked(s, from, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len,
+			    m->ol_flags & FRAME_MARKS, packets);
+	else
+		for (uint32_t i = 0; i < packets; i++)
+			send_part(s, from, m, i);
 }
 
 static bool takes(const struct sim *s, int from)
@@ -121,8 +164,7 @@ uint16_t sim_wire_tx(struct link_port *port, uint16_t queue, struct rte_mbuf **f
 	for (unsigned i = 0; i < n; i++) {
 		if (!takes(s, end->node))
 			return i;
-		send_marked(s, end->node, rte_pktmbuf_mtod(frames[i], const uint8_t *),
-			    frames[i]->data_len, frames[i]->ol_flags & FRAME_MARKS);
+		send_frame(s, end->node, frames[i]);
 		rte_pktmbuf_free(frames[i]);
 	}
 	return n;

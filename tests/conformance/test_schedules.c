@@ -90,6 +90,7 @@ static void one_schedule(struct sim *s, uint64_t seed)
 	p.timeout = 8 + sim_random(s) % 2;
 	p.min_rnr_timer = 1 + sim_random(s) % 8;
 	p.equal = seed / 6 & 1;
+	p.whole_trains = seed / 72 & 1;
 	p.max_rd_atomic = 1 + sim_random(s) % 4;
 	for (int n = 0; n < 2; n++) {
 		struct engine_settings *settings = &s->node[n].hca->engines[0].settings;
@@ -97,6 +98,7 @@ static void one_schedule(struct sim *s, uint64_t seed)
 		settings->e2e_credits = sim_random(s) & 1;
 		settings->path_spread = 1 + seed / 12 % 3;
 		settings->icrc = seed / 3 & 1 ? ICRC_NEVER : ICRC_ALWAYS;
+		settings->payload_refs = settings->icrc == ICRC_NEVER && seed / 36 & 1;
 	}
 	sim_reset(s, &p);
 	s->faults = random_faults(s);

@@ -9,6 +9,7 @@
 
 #include "base/limits.h"
 #include "bytes.h"
+#include "wire/psn.h"
 
 enum {
 	ETHERTYPE_IPV4 = 0x0800,
@@ -357,6 +358,17 @@ bool wire_parse_next(const uint8_t *frame, const uint8_t *before, struct wire_fr
 	f->src_ip = frame + (f->src_ip - before);
 	f->dst_ip = frame + (f->dst_ip - before);
 	return true;
+}
+
+void wire_take_place(uint8_t *frame, const struct wire_frame *f, uint32_t index, bool last)
+{
+	uint8_t *l3 = frame + f->l3_offset,
+		*psn = frame + f->transport_offset + WIRE_BTH_ALIKE_BYTES;
+
+	put_be32(psn, ((f->h.psn + index) & PSN_MASK) |
+			      (f->h.ackreq && last ? (uint32_t)WIRE_BTH_ACKREQ << 24 : 0));
+	if (!f->is_ipv6)
+		wire_renumber(l3, (uint16_t)(get_be16(l3 + 4) + index));
 }
 
 bool wire_mark_congested(uint8_t *frame, unsigned int bytes)

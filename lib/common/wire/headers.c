@@ -14,7 +14,6 @@ enum {
 	BTH_MIGREQ = 0x40,
 	BTH_FECN = 0x80,
 	BTH_BECN = 0x40,
-	BTH_ACKREQ = 0x80,
 	MASK24 = 0xffffff,
 };
 
@@ -26,7 +25,7 @@ static void write_bth(uint8_t *p, const struct wire_headers *h)
 	put_be16(p + 2, h->pkey);
 	put_be32(p + 4, (h->dest_qp & MASK24) | (uint32_t)(h->fecn ? BTH_FECN : 0) << 24 |
 				(uint32_t)(h->becn ? BTH_BECN : 0) << 24);
-	put_be32(p + 8, (h->psn & MASK24) | (uint32_t)(h->ackreq ? BTH_ACKREQ : 0) << 24);
+	put_be32(p + 8, (h->psn & MASK24) | (uint32_t)(h->ackreq ? WIRE_BTH_ACKREQ : 0) << 24);
 }
 
 static inline void write_deth(uint8_t *p, const struct wire_headers *h)
@@ -115,7 +114,7 @@ unsigned int wire_write_transport(uint8_t *dst, const struct wire_headers *h)
 void wire_write_differing(uint8_t *p, const struct wire_headers *h)
 {
 	put_be32(p + WIRE_BTH_ALIKE_BYTES,
-		 (h->psn & MASK24) | (uint32_t)(h->ackreq ? BTH_ACKREQ : 0) << 24);
+		 (h->psn & MASK24) | (uint32_t)(h->ackreq ? WIRE_BTH_ACKREQ : 0) << 24);
 	write_extensions(p + WIRE_BTH_BYTES, wire_opcodes[h->opcode].headers, h);
 }
 

@@ -21,6 +21,7 @@
 #include "link/link_port.h"
 #include "multicast.h"
 #include "pipeline/message.h"
+#include "pipeline/train.h"
 #include "rx_frames.h"
 #include "virt-to-phys/orphans.h"
 #include "wire/psn.h"
@@ -251,6 +252,8 @@ static inline void hp_describe(struct rte_mbuf *m, const struct wire_frame *f, b
 	a->qpn = f->h.dest_qp;
 	a->payload = rte_pktmbuf_mtod_offset(m, const uint8_t *, f->payload_offset);
 	a->payload_elsewhere = !!(m->ol_flags & PAYLOAD_REF);
+	a->payload_skip = 0;
+	a->packets = a->payload_elsewhere ? frame_packets(m) : 1;
 	a->payload_bytes = f->payload_bytes;
 	a->l3_offset = f->l3_offset;
 	a->is_ipv6 = f->is_ipv6;
@@ -367,7 +370,7 @@ static inline struct qp *hp_parse(struct engine *e, struct train *t, struct rte_
 {
 	bool continues = train_continues(t, m);
 
-	t->bytes += m->data_len;
+	t->bytes += m->pkt_len;
 	t->last = NULL;
 	if (!continues && unlikely(!parse(e, m, &t->f)))
 		return NULL;
@@ -395,10 +398,13 @@ static unsigned room_for(struct engine *e)
 
 static void forward(struct engine *e, struct channel *to, struct rte_mbuf **m, unsigned n)
 {
+	uint32_t packets = frames_packets(m, n); /* while they are ours */
 	unsigned done = channel_try_put(to, m, n);
 
+	packets -= frames_packets(m + done, n - done);
+	channel_note_coupled(to, packets - done);
 	if (unlikely(done < n)) {
-		count_n(hp_counters(e), COUNTER_drop_rx_full, n - done);
+		count_n(hp_counters(e), COUNTER_drop_rx_full, frames_packets(m + done, n - done));
 		rte_pktmbuf_free_bulk(m + done, n - done);
 	}
 }

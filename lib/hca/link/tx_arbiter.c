@@ -11,6 +11,7 @@
 #include "context/qp_context.h"
 #include "link/link_port.h"
 #include "pipeline/message.h"
+#include "pipeline/train.h"
 #include "stall.h"
 #include "tx_arbiter.h"
 
@@ -73,30 +74,31 @@ static bool send_waiting(struct engine *e, struct txa *t)
 {
 	struct counters *c = stage_counters(e, STAGE_HEADER_PARSE);
 	unsigned left = t->count - t->first, sent;
-	uint64_t bytes = 0;
+	struct rte_mbuf **m = t->waiting + t->first;
+	uint32_t packets;
+	uint64_t bytes;
 
 	if (!left)
 		return true;
-	for (unsigned i = t->first; i < t->count; i++)
-		bytes += t->waiting[i]->data_len;
+	packets = frames_packets(m, left); /* while they are ours */
+	bytes = frames_bytes(m, left);
 	if (unlikely(t->timed))
 		note_departures(e, t);
-	sent = e->link->tx_burst(e->link, e->index, t->waiting + t->first, left);
+	sent = e->link->tx_burst(e->link, e->index, m, left);
+	m += sent;
+	left -= sent;
 	t->first += sent;
-	count_n(c, COUNTER_tx_packets, sent);
-	if (likely(sent == left)) {
-		count_n(c, COUNTER_tx_bytes, bytes);
+	count_n(c, COUNTER_tx_packets, packets - frames_packets(m, left));
+	count_n(c, COUNTER_tx_bytes, bytes - frames_bytes(m, left));
+	if (likely(!left)) {
 		stall_ends(&t->stuck);
 		return true;
 	}
-	for (unsigned i = t->first; i < t->count; i++)
-		bytes -= t->waiting[i]->data_len;
-	count_n(c, COUNTER_tx_bytes, bytes);
 	if (sent) {
 		stall_ends(&t->stuck);
 	} else if (stall_exceeds(&t->stuck, engine_now(e), STUCK_NS)) {
-		count_n(c, COUNTER_drop_tx_stuck, t->count - t->first);
-		rte_pktmbuf_free_bulk(t->waiting + t->first, t->count - t->first);
+		count_n(c, COUNTER_drop_tx_stuck, frames_packets(m, left));
+		rte_pktmbuf_free_bulk(m, left);
 		t->count = t->first = 0;
 		stall_ends(&t->stuck);
 	}

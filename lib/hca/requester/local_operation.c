@@ -83,6 +83,7 @@ static void complete_later(struct visit *v)
 	struct qp *q = v->q;
 	struct sw_element x = {.psn = psn_sub(q->rtc.next_psn, 1),
 			       .wqe_offset = v->r->wqe_offset,
+			       .packets = 1,
 			       .opcode = v->r->opcode,
 			       .flags = ELEMENT_LAST | ELEMENT_SIGNALED};
 

@@ -29,23 +29,29 @@
 #define MQ_NIL	  0xffffffffu
 #define MQ_CLOSED 0xfffffffeu
 
-/* A Send/Write packet. Or a local operation that has been executed: it waits for its completion
+/* A Send/Write packet, or a train of them. Or a local operation that has been executed: it waits for its completion
  * behind the packet or response with its PSN. */
 struct sw_element {
 	uint32_t next; /* atomic */
 	uint32_t psn;
 	struct rte_mbuf *m; /* one reference; NULL: a local operation */
 	uint32_t wqe_offset;
-	uint32_t length; /* of the message, bytes */
-	uint8_t opcode;	 /* enum user_opcode */
-	uint8_t flags;	 /* ELEMENT_* */
-	uint8_t reserved[2];
+	uint32_t length;  /* of the message, bytes */
+	uint8_t opcode;	  /* enum user_opcode */
+	uint8_t flags;	  /* ELEMENT_* */
+	uint16_t packets; /* of a train, from `psn` on; else 1 */
 	uint32_t
 		again; /* RequesterRecvControl: NPSN when it was last sent again selectively, and bit 24;
 			   0: never */
 };
 #define ELEMENT_LAST	 1u /* last packet of its message: completes the WQE */
 #define ELEMENT_SIGNALED 2u
+
+/* The PSN of its last packet. */
+static inline uint32_t sw_last_psn(const struct sw_element *x)
+{
+	return psn_add(x->psn, x->packets - 1u);
+}
 
 /* A READ or atomic request. */
 struct rd_element {
@@ -197,6 +203,7 @@ static inline void sw_put(struct multi_queue *mq, struct mq_list *l, const struc
 	x->length = from->length;
 	x->opcode = from->opcode;
 	x->flags = from->flags;
+	x->packets = from->packets;
 	x->again = 0;
 	mq_link(mq->one_lcore, l, &x->next, &mq->sw[l->tail].next, i);
 }

@@ -169,6 +169,8 @@ static inline bool build(struct engine *e, struct train *t, const struct qp *q, 
 	p->flags |= PACKET_BUILT;
 	if (p->flags & PACKET_REF) { /* the bytes after the reference are not read */
 		m->ol_flags = FRAME_MARKS;
+		m->pkt_len *= p->packets;
+		e->rpg->ip_id += (uint16_t)(p->packets - 1);
 		return false;
 	}
 	if (t->pad)
@@ -196,6 +198,7 @@ static unsigned take(struct engine *e, enum channel_id from, unsigned room)
 	struct rte_mbuf *m[BURST];
 	unsigned n = channel_take(&e->channel[from], m, RTE_MIN(room, (unsigned)BURST)), out = 0;
 	uint64_t unfinished = 0; /* those built here that lack their ICRC, by bit */
+	uint32_t coupled = 0;
 	struct train train = {.q = NULL};
 
 	for (unsigned i = 0; i < n; i++) {
@@ -215,10 +218,12 @@ static unsigned take(struct engine *e, enum channel_id from, unsigned room)
 			p->flags &= ~PACKET_TIMED;
 			m[i]->ol_flags |= FRAME_TIMED;
 		}
+		coupled += p->packets - 1;
 		m[out++] = m[i];
 	}
 	for (; unfinished; unfinished &= unfinished - 1)
 		finish_icrc(m[rte_bsf64(unfinished)]);
+	channel_note_coupled(&e->channel[CHANNEL_RPG_TXA], coupled);
 	if (out)
 		channel_put(&e->channel[CHANNEL_RPG_TXA], m, out);
 	return n;

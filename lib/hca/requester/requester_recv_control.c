@@ -15,6 +15,7 @@
 #include "outstanding.h"
 #include "pipeline/frames.h"
 #include "pipeline/machine.h"
+#include "pipeline/train.h"
 #include "requester/requester.h"
 #include "requester_recv_control.h"
 #include "requester_trans_control.h"
@@ -328,19 +329,56 @@ static unsigned take_burst(struct engine *e, struct rte_mbuf **m)
 	return n;
 }
 
+static void hold(struct rrc *rrc, struct rte_mbuf *first, struct rte_mbuf *const *rest, unsigned n)
+{
+	rrc->holds = 0;
+	if (first)
+		rrc->held[rrc->holds++] = first;
+	memcpy(rrc->held + rrc->holds, rest, n * sizeof(rest[0]));
+	rrc->holds += n;
+}
+
+/* A train as one, or else its packets one after the other. False: there is one to be retried, *first, or no
+ * buffer to take it off; the rest of the train stays in m. */
+static __rte_noinline bool take_train(struct engine *e, struct counters *c, struct rte_mbuf *m,
+				      struct rte_mbuf **first)
+{
+	*first = NULL;
+	while (arrival_of(m)->packets > 1) {
+		struct rte_mbuf *one;
+		enum taken taken;
+
+		if (likely(rrc_take_train(e, c, m)))
+			return true;
+		one = train_peel(e->clones, m);
+		if (unlikely(!one)) {
+			count(c, COUNTER_packet_empty);
+			return false;
+		}
+		taken = take_response(e, c, one);
+		if (unlikely(taken == TAKEN_NOT)) {
+			*first = one;
+			return false;
+		}
+		if (taken == TAKEN)
+			rte_pktmbuf_free(one);
+	}
+	return true;
+}
+
 static unsigned take_responses(struct engine *e)
 {
 	struct counters *c = rrc_counters(e);
-	struct rrc *rrc = e->rrc;
-	struct rte_mbuf *m[BURST];
+	struct rte_mbuf *m[BURST + 1], *first = NULL;
 	unsigned n = take_burst(e, m), done = 0, over = 0;
 
 	while (done < n) {
-		unsigned run = rrc_is_whole(arrival_of(m[done]))
-				       ? rrc_take_run(e, c, m + done, n - done)
-				       : 0;
+		const struct arrival *a = arrival_of(m[done]);
+		unsigned run = rrc_is_whole(a) ? rrc_take_run(e, c, m + done, n - done) : 0;
 
-		if (!run) {
+		if (unlikely(a->packets > 1) && !take_train(e, c, m[done], &first))
+			break;
+		if (!run && likely(a->packets <= 1)) {
 			enum taken taken = take_response(e, c, m[done]);
 
 			if (unlikely(taken == TAKEN_NOT))
@@ -349,15 +387,12 @@ static unsigned take_responses(struct engine *e)
 				done++;
 				continue;
 			}
-			run = 1;
 		}
-		for (; run; run--)
+		for (run = RTE_MAX(run, 1u); run; run--)
 			m[over++] = m[done++];
 	}
-	if (unlikely(done < n)) {
-		rrc->holds = n - done;
-		memcpy(rrc->held, m + done, rrc->holds * sizeof(m[0]));
-	}
+	if (unlikely(done < n))
+		hold(e->rrc, first, m + done, n - done);
 	frames_free(e, m, over);
 	return n;
 }

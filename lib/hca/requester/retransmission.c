@@ -14,6 +14,7 @@
 #include "context/pacing.h"
 #include "context/path_class.h"
 #include "outstanding.h"
+#include "packet_again.h"
 #include "path_delay.h"
 #include "requester_trans_control.h"
 #include "request_opcodes.h"
@@ -192,11 +193,6 @@ static bool may_be_late(struct engine *e, const struct qp *q, uint32_t psn, cons
 	return true;
 }
 
-static uint32_t walk_time(const struct engine *e)
-{
-	return (uint32_t)(engine_now(e) >> 10) | 1; /* never 0 */
-}
-
 static uint32_t round_trip(const struct qp *q)
 {
 	uint64_t ns = q->rrc.srtt_ns ? q->rrc.srtt_ns : 250000;
@@ -221,14 +217,25 @@ static bool peer_has(const struct qp *q, uint32_t psn)
 	       q->repeat.map[bit / 64] >> bit % 64 & 1;
 }
 
+/* Where the walk is within an element: of a train, some may lie before its PSN. */
+static uint32_t element_psn(const struct qp *q, const struct sw_element *sw)
+{
+	return psn_before(sw->psn, q->rrc.retransmit_psn) ? q->rrc.retransmit_psn : sw->psn;
+}
+
 /* Is the packet to be sent again in this walk? Only once, unless the peer has got what was new when it was
- * repeated: then the repetition was lost, too. */
-static bool is_missing(const struct engine *e, const struct qp *q, struct sw_element *sw)
+ * repeated: then the repetition was lost, too. Of a train, all from the first that is missing on, *first. */
+static bool is_missing(const struct engine *e, const struct qp *q, struct sw_element *sw,
+		       uint32_t *first)
 {
 	unsigned spread = qp_spread(e, q);
-	uint32_t since = sw->again ? sw->again & PSN_MASK : sw->psn;
+	uint32_t psn = element_psn(q, sw), since;
 
-	if (peer_has(q, sw->psn) ||
+	while (peer_has(q, psn) && psn != sw_last_psn(sw))
+		psn = psn_add(psn, 1);
+	*first = psn;
+	since = sw->again ? sw->again & PSN_MASK : psn;
+	if (peer_has(q, psn) ||
 	    (q->rrc.selective != SELECTIVE_ALL &&
 	     !is_overtaken(e, q, since, packet_port(packet_of(sw->m), spread), spread)))
 		return false;
@@ -560,43 +567,6 @@ void retransmit_acked(struct engine *e, struct qp *q, uint32_t acked)
 		retransmit_add(e, q); /* if it had paused */
 }
 
-/* `packets` responses of a READ requested again, from the first missing one on; other requests unchanged.
- * Those that carry data carry the eight bytes of swap_add. */
-static struct rte_mbuf *read_again(struct engine *e, const struct qp *q,
-				   const struct rd_element *rd, uint32_t done, uint32_t packets)
-{
-	uint32_t left = rd->length - done * q->mtu_bytes, bytes = packets * q->mtu_bytes;
-	struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
-	uint8_t opcode = request_opcodes[rd->opcode].only;
-	bool carries = wire_opcodes[opcode].headers & WIRE_HAS_PAYLOAD;
-	struct packet *p;
-
-	if (!m) {
-		count(rrc_counters(e), COUNTER_packet_empty);
-		return NULL;
-	}
-	p = packet_of(m);
-	p->qpn = qp_number(q);
-	p->epoch = q->epoch;
-	p->payload_bytes = carries ? sizeof(rd->swap_add) : 0;
-	p->flags = (uint8_t)(PACKET_AGAIN * walk_time(e)); /* any port */
-	p->wqe_offset = rd->wqe_offset;
-	memcpy((uint8_t *)m->buf_addr + HEADROOM_BYTES, &rd->swap_add, sizeof(rd->swap_add));
-	p->headers = (struct wire_headers){
-		.opcode = opcode,
-		.ackreq = 1,
-		.psn = psn_add(rd->psn, done),
-		.dest_qp = q->dest_qpn,
-		.pkey = q->pkey,
-		.va = rd->raddr + (uint64_t)done * q->mtu_bytes,
-		.rkey = rd->rkey,
-		.dma_len = carries ? sizeof(rd->swap_add) : RTE_MIN(left, bytes),
-		.swap_add = rd->swap_add,
-		.compare = rd->compare,
-	};
-	return m;
-}
-
 /* The element at a cursor's position in a list: where it was left, or the head if that has been
  * released or nothing followed it then. MQ_NIL: the end of the list. */
 static uint32_t cursor_at(const struct mq_list *l, uint32_t *index, uint32_t *place)
@@ -612,48 +582,27 @@ static uint32_t cursor_at(const struct mq_list *l, uint32_t *index, uint32_t *pl
 	return *index;
 }
 
-/* A kept packet whose headers are of another path, or of another state of its migration: a copy takes
- * its place, and gets new ones. The frame itself may still be on its way. NULL: no buffer. */
-static __rte_noinline struct rte_mbuf *packet_anew(struct engine *e, struct sw_element *sw,
-						   uint8_t turn)
+/* The PSN at which the walk ends. What is outstanding may grow meanwhile: a turn of the sender that
+ * was in progress may have added packets since the walk began. */
+static uint32_t walk_end(const struct qp *q)
 {
-	struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
-	struct packet *p;
+	return q->rrc.one_missing || q->rrc.selective ? q->rrc.retransmit_end : qp_next_psn(q);
+}
 
-	if (!m) {
-		count(rrc_counters(e), COUNTER_packet_empty);
-		return NULL;
+/* The packets of an element from `psn` on, up to the end of the walk; *end: the PSN behind them. NULL:
+ * no buffer. */
+static struct rte_mbuf *element_again(struct engine *e, const struct qp *q, struct sw_element *sw,
+				      uint32_t psn, uint32_t *end)
+{
+	uint32_t packets = psn_sub(sw_last_psn(sw), psn) + 1;
+
+	if (likely(sw->packets == 1)) {
+		*end = psn_add(psn, 1);
+		return packet_again(e, q, sw);
 	}
-	p = packet_of(m);
-	*p = *packet_of(sw->m);
-	p->flags &= (uint8_t)~PACKET_BUILT;
-	p->turn = turn;
-	memcpy((uint8_t *)m->buf_addr + HEADROOM_BYTES, (uint8_t *)sw->m->buf_addr + HEADROOM_BYTES,
-	       p->payload_bytes);
-	rte_mbuf_refcnt_set(m, 2); /* one for the wire, one for MultiQueue */
-	rte_pktmbuf_free(sw->m);
-	sw->m = m;
-	return m;
-}
-
-/* May its frame be rebuilt? Not while anything but MultiQueue holds it: then it has hardly left. */
-static bool may_change(const struct rte_mbuf *m)
-{
-	return rte_mbuf_refcnt_read(m) == 2;
-}
-
-/* Another reference to a kept packet, which takes another path if there are several. NULL: no buffer. */
-static struct rte_mbuf *packet_again(struct engine *e, const struct qp *q, struct sw_element *sw)
-{
-	struct packet *p = packet_of(sw->m);
-	uint8_t turn = qp_way(q).turn;
-
-	if (unlikely(p->turn != turn))
-		return packet_anew(e, sw, turn);
-	rte_mbuf_refcnt_update(sw->m, 1);
-	if (qp_spread(e, q) > 1 && may_change(sw->m))
-		p->flags = (uint8_t)((p->flags & ~PACKET_BUILT) + PACKET_AGAIN);
-	return sw->m;
+	packets = RTE_MIN(packets, psn_sub(walk_end(q), psn));
+	*end = psn_add(psn, packets);
+	return packets == sw->packets ? packet_again(e, q, sw) : train_part(e, q, sw, psn, packets);
 }
 
 /* The READ or atomic at the cursor. The oldest one may have some of its responses: it is requested
@@ -675,18 +624,24 @@ static struct rte_mbuf *missing_part(struct engine *e, struct qp *q, struct sw_e
 				     struct rd_element *rd, bool *none)
 {
 	bool oldest = q->rrc.cursor.rd_place == q->mq.rd.consumed;
-	uint32_t first = 0, n = 0;
+	uint32_t first = 0, n = 0, psn = 0, end;
 	struct rte_mbuf *m;
 
 	if (rd)
 		n = find_missing(e, q, rd, oldest, &first);
-	*none = rd ? n == 0 : !is_missing(e, q, sw);
+	*none = rd ? n == 0 : !is_missing(e, q, sw, &psn);
 	if (*none)
 		return NULL;
-	m = rd ? read_again(e, q, rd, first, n) : packet_again(e, q, sw);
+	if (rd) {
+		psn = psn_add(rd->psn, first);
+		end = psn_add(psn, n);
+		m = read_again(e, q, rd, first, n);
+	} else {
+		m = element_again(e, q, sw, psn, &end);
+	}
 	if (m) {
-		round_trip_again(e, q, rd ? psn_add(rd->psn, first) : sw->psn);
-		q->rrc.retransmit_psn = rd ? psn_add(rd->psn, first + n) : psn_add(sw->psn, 1);
+		round_trip_again(e, q, psn);
+		q->rrc.retransmit_psn = end;
 	}
 	return m;
 }
@@ -711,7 +666,7 @@ static struct rte_mbuf *walk_next(struct engine *e, struct qp *q)
 
 	for (;;) {
 		uint32_t i = cursor_at(&q->mq.sw, &c->sw, &c->sw_place),
-			 k = cursor_at(&q->mq.rd, &c->rd, &c->rd_place), last;
+			 k = cursor_at(&q->mq.rd, &c->rd, &c->rd_place), last, end;
 		struct sw_element *sw = i != MQ_NIL ? &e->mq->sw[i] : NULL;
 		struct rd_element *rd = k != MQ_NIL ? &e->mq->rd[k] : NULL;
 		bool read = read_is_older(sw, rd);
@@ -719,14 +674,16 @@ static struct rte_mbuf *walk_next(struct engine *e, struct qp *q)
 
 		if (!sw && !rd)
 			return NULL;
-		last = read ? psn_add(rd->psn, rd->packets - 1) : sw->psn;
+		last = read ? psn_add(rd->psn, rd->packets - 1) : sw_last_psn(sw);
 		if (psn_before(last, q->rrc.retransmit_psn) || (!read && !sw->m)) {
 			cursor_next(c, sw, rd, read);
 			continue;
 		}
-		m = read ? read_request(e, q, rd) : packet_again(e, q, sw);
+		end = psn_add(last, 1);
+		m = read ? read_request(e, q, rd)
+			 : element_again(e, q, sw, element_psn(q, sw), &end);
 		if (m)
-			q->rrc.retransmit_psn = psn_add(last, 1);
+			q->rrc.retransmit_psn = end;
 		return m;
 	}
 }
@@ -748,7 +705,7 @@ static struct rte_mbuf *walk_missing(struct engine *e, struct qp *q)
 			q->rrc.retransmit_psn = q->rrc.retransmit_end;
 			return NULL;
 		}
-		if (read || (sw->m && !psn_before(sw->psn, q->rrc.retransmit_psn)))
+		if (read || (sw->m && !psn_before(sw_last_psn(sw), q->rrc.retransmit_psn)))
 			m = missing_part(e, q, sw, read ? rd : NULL, &none);
 		if (!none)
 			return m;
@@ -764,19 +721,12 @@ static bool handed_over(const struct engine *e, const struct qp *q)
 	return (int32_t)((uint32_t)taken - q->rrc.retransmit_put) >= 0;
 }
 
-/* The PSN at which the walk ends. What is outstanding may grow meanwhile: a turn of the sender that
- * was in progress may have added packets since the walk began. */
-static uint32_t walk_end(const struct qp *q)
-{
-	return q->rrc.one_missing || q->rrc.selective ? q->rrc.retransmit_end : qp_next_psn(q);
-}
-
 /* A single packet asks for its acknowledgement. */
 static void ask(struct rte_mbuf *m)
 {
 	struct packet *p = packet_of(m);
 
-	if (packet_asks(p) || !may_change(m))
+	if (packet_asks(p) || !packet_may_change(m))
 		return;
 	packet_ask(p);
 	p->flags &= ~PACKET_BUILT;
@@ -785,7 +735,7 @@ static void ask(struct rte_mbuf *m)
 /* Fills m[] with up to `room` packets of the walk. *wait: it must pause after the last. */
 static unsigned walk(struct engine *e, struct qp *q, struct rte_mbuf **m, unsigned room, bool *wait)
 {
-	unsigned n = 0, spread = qp_spread(e, q);
+	unsigned n = 0, packets = 0, spread = qp_spread(e, q);
 
 	*wait = false;
 	if (q->rrc.selective && spread > 1)
@@ -795,8 +745,11 @@ static unsigned walk(struct engine *e, struct qp *q, struct rte_mbuf **m, unsign
 		if (q->rrc.one_missing || q->rrc.selective == SELECTIVE_ALL)
 			ask(m[n]);
 		*wait = packet_asks(packet_of(m[n])) && !within_window(q) && !q->rrc.selective;
+		packets += packet_of(m[n])->packets;
 		n++;
 	}
+	count_n(rrc_counters(e), COUNTER_retransmitted_packets, packets);
+	channel_note_coupled(&e->channel[CHANNEL_RRC_RPG], packets - n);
 	return n;
 }
 
@@ -806,7 +759,7 @@ static unsigned walk(struct engine *e, struct qp *q, struct rte_mbuf **m, unsign
  */
 static void pace(struct engine *e, struct qp *q, uint32_t rate, const struct packet *p)
 {
-	uint64_t bits = 8ull * (p->payload_bytes + PACING_HEADER_BYTES);
+	uint64_t bits = 8ull * p->packets * (p->payload_bytes + PACING_HEADER_BYTES);
 	uint64_t now_ns = engine_now(e), late_ns = RTE_MIN(now_ns, (uint64_t)PACING_SLACK_NS);
 
 	q->rrc.resend_ns = RTE_MAX(q->rrc.resend_ns, now_ns - late_ns) + bits * 1000000 / rate;
@@ -833,7 +786,6 @@ static unsigned retransmit_some(struct engine *e, struct qp *q, unsigned room)
 		channel_put(out, m, n);
 		q->rrc.retransmit_put = (uint32_t)out->put;
 	}
-	count_n(rrc_counters(e), COUNTER_retransmitted_packets, n);
 	if (psn_before(q->rrc.retransmit_psn, walk_end(q)) || !handed_over(e, q)) {
 		if (!wait)
 			retransmit_add(e, q);

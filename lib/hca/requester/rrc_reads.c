@@ -13,6 +13,7 @@
 #include "rrc_reads.h"
 #include "rrc_release.h"
 #include "scatter_entry_manager.h"
+#include "pipeline/train.h"
 #include "virt-to-phys/payload_ref.h"
 #include "wire/aeth.h"
 
@@ -79,6 +80,7 @@ static enum rrc_state data_elsewhere(struct rrc_work *w)
 {
 	enum v2p_state s = payload_ref_follow(w->a->payload, &w->data);
 
+	w->data += w->a->payload_skip;
 	if (likely(s == V2P_SUCCESS))
 		return RRC_READ_FETCH_ENTRY;
 	if (s != V2P_PENDING)
@@ -278,4 +280,51 @@ unsigned rrc_take_run(struct engine *e, struct counters *c, struct rte_mbuf *con
 	rrc_bad_requests(e, w.q);
 	wake_sender(e, w.q);
 	return taken;
+}
+
+/* ---- trains ---- */
+
+/* The READ at the head, of which these are the next responses, neither the first nor the last; NULL: they are
+ * not, or there is more to ask. All of it was sent, so these are outstanding. */
+static inline struct rd_element *train_due(struct engine *e, const struct qp *q,
+					   const struct arrival *a)
+{
+	struct rd_element *rd = rd_head(e->mq, &q->mq.rd);
+	uint32_t done = q->rrc.read_packets;
+
+	if (!rd || mq_count(&q->mq.sw) || a->headers.opcode != WIRE_RC_READ_RESP_MIDDLE ||
+	    a->payload_bytes != q->mtu_bytes || a->congested || !is_answered_by_data(rd) ||
+	    a->headers.psn != psn_add(rd->psn, done) || !done || rd->packets - done <= a->packets)
+		return NULL;
+	return rd;
+}
+
+bool rrc_take_train(struct engine *e, struct counters *c, struct rte_mbuf *m)
+{
+	const struct arrival *a = arrival_of(m);
+	struct qp *q = qp_find(e->qps, a->qpn);
+	uint32_t bytes = train_bytes(a);
+	struct re_element entry;
+	struct rd_element *rd;
+	const uint8_t *from;
+	uint8_t *to;
+
+	if (unlikely(!q || !run_begins(q)))
+		return false;
+	rd = train_due(e, q, a);
+	if (unlikely(!rd || sem_fetch(e, q, &rd->entries, &entry) != SEM_VALID_ENTRY ||
+		     entry.length < bytes || payload_ref_follow(a->payload, &from) != V2P_SUCCESS ||
+		     !v2p_map_short(e->v2p_port[STAGE_REQUESTER_RECV], V2P_RRC_DATA, q->pd,
+				    entry.lkey, entry.addr, bytes, ACCESS_LOCAL_WRITE, &to)))
+		return false;
+	copy_bytes(to, from + a->payload_skip, bytes);
+	sem_update(e, q, bytes);
+	sem_note(e, 2 * (a->packets - 1)); /* FETCH_ENTRY, UPDATE_ENTRY */
+	count_n(c, COUNTER_read_bytes, bytes);
+	q->rrc.gap_psn = 0;
+	__atomic_store_n(&q->rrc.read_packets, q->rrc.read_packets + a->packets,
+			 __ATOMIC_RELAXED); /* before UPSN */
+	rrc_advance(e, q, psn_add(a->headers.psn, a->packets));
+	wake_sender(e, q);
+	return true;
 }

@@ -27,4 +27,8 @@ static inline bool rrc_is_whole(const struct arrival *a)
  */
 unsigned rrc_take_run(struct engine *e, struct counters *c, struct rte_mbuf *const *m, unsigned n);
 
+/* Takes a train of responses to a READ as one; it stays the caller's. False: not all of it is regular, and nothing
+ * has happened; the caller takes its first packet off. */
+bool rrc_take_train(struct engine *e, struct counters *c, struct rte_mbuf *m);
+
 #endif

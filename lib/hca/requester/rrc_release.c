@@ -69,9 +69,13 @@ void rrc_release(struct engine *e, struct qp *q, uint32_t upto)
 
 	done.count = 0;
 	while (n < left && psn_before_eq(sw->psn, upto) && !read_is_older(sw, rd)) {
+		if (unlikely(psn_after(sw_last_psn(sw), upto))) { /* the rest of a train stays */
+			unacked = psn_add(upto, 1);
+			break;
+		}
 		released_add(e, &done, sw->m);
 		complete_ok(e, q, sw->flags, sw->wqe_offset, sw->opcode, sw->length);
-		unacked = psn_add(sw->psn, 1);
+		unacked = psn_add(sw_last_psn(sw), 1);
 		if (++n < left)
 			sw = &e->mq->sw[sw->next];
 	}

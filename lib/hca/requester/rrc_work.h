@@ -31,7 +31,8 @@ enum rrc_state {
 
 /* The module's own state. */
 struct rrc {
-	struct rte_mbuf *held[BURST]; /* responses to retry at the next poll, in order */
+	/* Responses to retry at the next poll, in order; the first may be of the train behind it. */
+	struct rte_mbuf *held[BURST + 1];
 	unsigned holds;
 	struct qp_list retransmit; /* queue pairs that retransmit */
 	struct qp_list lossy;	   /* those with rrc_watch() */

@@ -5,6 +5,7 @@
  * qp.rtc's sequence numbers and the producer's side of qp.mq. Stage segmentation. Judges nothing
  * but whether there is room.
  */
+#include "context/path_class.h"
 #include "dp_copy.h"
 #include "host-abi/wqe.h"
 #include "req_pkt_gen.h"
@@ -84,6 +85,7 @@ static __rte_always_inline void fill_packet(struct visit *v, struct rte_mbuf *m,
 	fill_alike(v, p);
 	p->payload_bytes = bytes;
 	p->payload_crc = crc ? *crc : 0;
+	p->packets = 1;
 	p->flags = crc ? PACKET_CRC : 0;
 	p->turn = qp_way(v->q).turn;
 	p->wqe_offset = r->wqe_offset;
@@ -146,16 +148,17 @@ static inline void packet_put_back(struct visit *v)
  * nothing waits for an acknowledgement that was not requested. */
 static void choose_ackreq(struct visit *v, struct packet *p)
 {
-	uint32_t since = ++v->q->rtc.since_ack;
+	uint32_t since = v->q->rtc.since_ack += p->packets;
 
 	p->headers.ackreq = since >= engine_setting(v->e, ack_interval);
 	if (p->headers.ackreq)
 		v->q->rtc.since_ack = 0;
 }
 
-/* The part of its request that the next packet carries. */
+/* The part of its request that the next packet carries, or, if it is neither the first nor the last, the next train. */
 struct segment {
 	uint32_t bytes;
+	uint32_t packets;
 	bool first, last;
 };
 
@@ -164,8 +167,10 @@ static inline struct segment segment_next(const struct visit *v)
 	uint32_t left = v->r->length - v->r->sent_bytes;
 	uint32_t bytes = RTE_MIN(left, (uint32_t)v->q->mtu_bytes);
 
-	return (struct segment){
-		.bytes = bytes, .first = v->r->sent_bytes == 0, .last = left == bytes};
+	return (struct segment){.bytes = bytes,
+				.packets = 1,
+				.first = v->r->sent_bytes == 0,
+				.last = left == bytes};
 }
 
 /* Is the CRC of a segment's payload to come with its copy? */
@@ -173,6 +178,14 @@ static inline bool crc_with_copy(const struct visit *v, uint32_t bytes)
 {
 	return bytes > CRC_WITH_COPY_BYTES &&
 	       !icrc_omitted(v->e->settings.icrc, &qp_path(v->q)->template);
+}
+
+static inline void note_segment(struct visit *v, struct segment s)
+{
+	v->r->flags |= REQUEST_STARTED;
+	rtc_spend(v, s.bytes);
+	v->packets += s.packets;
+	v->bytes += s.bytes;
 }
 
 /*
@@ -202,11 +215,48 @@ static __rte_always_inline enum dp_answer segment_fill(struct visit *v, struct r
 		packet_of(m)->flags = PACKET_REF;
 		count(rtc_counters(v->e), COUNTER_payload_refs);
 	}
-	v->r->flags |= REQUEST_STARTED;
-	rtc_spend(v, s.bytes);
-	v->packets++;
-	v->bytes += s.bytes;
+	note_segment(v, s);
 	return DP_COPIED;
+}
+
+/*
+ * How many middle packets may leave as a train: not what ends the message or its entry, nor more than
+ * the queue pair may send now. Whoever looks into the pipeline sees single packets.
+ */
+static inline uint32_t train_packets(const struct visit *v, struct segment s)
+{
+	const struct request *r = v->r;
+	const struct wqe_data *d = request_entries(v->m) + r->entry;
+	uint32_t bytes = r->length - r->sent_bytes - 1, most = TRAIN_PACKETS_MAX;
+
+	if (r->flags & REQUEST_INLINE || !may_refer(v, s.bytes) || qp_spread(v->e, v->q) > 1 ||
+	    engine_is_watched(v->e))
+		return 1;
+	bytes = RTE_MIN(bytes, v->quantum);
+	bytes = RTE_MIN(bytes, d->length - r->entry_bytes);
+	most = RTE_MIN(most, v->window);
+	return RTE_MIN(most, bytes / s.bytes);
+}
+
+/* Fills the fresh packet m with as many of the next segments as may leave as a train. False: nothing has
+ * happened, a single one is to be sent. */
+static bool train_fill(struct visit *v, struct rte_mbuf *m, struct segment *s)
+{
+	uint32_t packets = train_packets(v, *s), bytes = packets * s->bytes;
+	struct packet *p = packet_of(m);
+
+	if (packets < 2 ||
+	    !dp_refer(v->e, v->q, v->m, (uint8_t *)m->buf_addr + HEADROOM_BYTES, bytes))
+		return false;
+	fill_packet(v, m, s->bytes, NULL, false, false);
+	p->flags = PACKET_REF;
+	p->packets = packets;
+	count_n(rtc_counters(v->e), COUNTER_payload_refs, packets);
+	channel_note_coupled(&v->e->channel[CHANNEL_RTC_RPG], packets - 1);
+	s->packets = packets;
+	s->bytes = bytes;
+	note_segment(v, *s);
+	return true;
 }
 
 /* The bytes of the segment did not come: its packet goes back, the request waits or fails. */
@@ -244,9 +294,11 @@ enum rtc_state rtc_rc_seg(struct visit *v)
 	m = packet_take(v);
 	if (!m)
 		return RTC_STALLED;
-	answer = segment_fill(v, m, s);
-	if (unlikely(answer != DP_COPIED))
-		return segment_unfilled(v, answer);
+	if (s.first || s.last || !train_fill(v, m, &s)) {
+		answer = segment_fill(v, m, s);
+		if (unlikely(answer != DP_COPIED))
+			return segment_unfilled(v, answer);
+	}
 	choose_ackreq(v, packet_of(m));
 	if (s.last)
 		flags = ELEMENT_LAST | (r->flags & REQUEST_SIGNALED ? ELEMENT_SIGNALED : 0);
@@ -256,10 +308,11 @@ enum rtc_state rtc_rc_seg(struct visit *v)
 				    .m = m,
 				    .wqe_offset = r->wqe_offset,
 				    .length = r->length,
+				    .packets = s.packets,
 				    .opcode = r->opcode,
 				    .flags = flags});
 	v->share--;
-	advance_psn(v, 1);
+	advance_psn(v, s.packets);
 	out_put(v, m);
 	if (unlikely(r->flags & REQUEST_LIMITED) && limit(q, r, s.last))
 		return rtc_park(v, PARK_CREDIT);

@@ -19,8 +19,9 @@
 
 enum { EE_GRH_BYTES = 40 }; /* in front of a UD message */
 
-/* Calls of RQWQEManager for a SEND into one entry: open, fetch, release of entry and WQE. */
-enum { EE_RWM_CALLS_PLAIN = 4 };
+/* Calls of RQWQEManager for a SEND into one entry: open, fetch, release of entry and WQE; and for a middle packet:
+ * open, fetch, update. */
+enum { EE_RWM_CALLS_PLAIN = 4, EE_RWM_CALLS_MIDDLE = 3 };
 
 enum ee_state {
 #define STATE(id, text) EE_##id,
@@ -51,9 +52,9 @@ struct execution_engine {
 	unsigned out_count, done_count, deferred_count, sack_count;
 	struct qp *
 		last; /* QP of the last packet of the burst, if that ended its message; else NULL */
-	/* Packets for the next poll, in order: to retry, or kept until now and without room, and the
-	 * rest of the burst behind them. */
-	struct rte_mbuf *held[2 * BURST];
+	/* Packets for the next poll, in order: to retry (one taken off a train, perhaps), or kept until now and
+	 * without room, and the rest of the burst behind them. */
+	struct rte_mbuf *held[2 * BURST + 1];
 	unsigned held_count;
 	struct early *early;
 	struct qp_list late;	/* ee_gap.c */
@@ -173,6 +174,32 @@ static inline uint64_t ee_long_psn(const struct qp *qp, uint32_t psn)
 	uint64_t expected = (1 + (uint64_t)qp->ee.psn_laps) << 24 | qp->ee.expected_psn;
 
 	return expected - psn_sub(qp->ee.expected_psn, psn);
+}
+
+/* One ACK for each QP and burst: the first mbuf that asks for it is kept, later ones are freed. */
+static inline void ee_defer_ack(struct execution_engine *ee, struct qp *qp, struct rte_mbuf *m)
+{
+	if (qp->ee.ack_pending) {
+		ee->done[ee->done_count++] = m;
+		return;
+	}
+	ee->deferred[ee->deferred_count++] = (struct deferred_ack){.qp = qp, .m = m};
+	qp->ee.ack_pending = (uint8_t)ee->deferred_count;
+}
+
+/* QUERY_QP reads it. */
+static inline void ee_set_expected(struct qp *qp, uint32_t psn)
+{
+	__atomic_store_n(&qp->ee.expected_psn, psn, __ATOMIC_RELAXED);
+}
+
+/* So many PSNs have been executed. */
+static inline void ee_expect_next(struct qp *qp, uint32_t psns)
+{
+	uint32_t next = psn_add(qp->ee.expected_psn, psns);
+
+	qp->ee.psn_laps += next < qp->ee.expected_psn;
+	ee_set_expected(qp, next);
 }
 
 /* UC: abandons the message in progress; the next one uses its receive descriptor. */

@@ -17,9 +17,11 @@
 #include <rte_malloc.h>
 #include "completion/completion.h"
 #include "copy.h"
+#include "ee_train.h"
 #include "ee_work.h"
 #include "execution_engine.h"
 #include "pipeline/frames.h"
+#include "pipeline/train.h"
 #include "resp_pkt_gen.h"
 #include "responder/responder.h"
 #include "virt-to-phys/orphans.h"
@@ -31,23 +33,6 @@
 #define MACHINE_DEF   "execution_engine.def"
 #include "pipeline/machine_define.h"
 
-/* One ACK for each QP and burst: the first mbuf that asks for it is kept, later ones are freed. */
-static inline void defer_ack(struct execution_engine *ee, struct qp *qp, struct rte_mbuf *m)
-{
-	if (qp->ee.ack_pending) {
-		ee->done[ee->done_count++] = m;
-		return;
-	}
-	ee->deferred[ee->deferred_count++] = (struct deferred_ack){.qp = qp, .m = m};
-	qp->ee.ack_pending = (uint8_t)ee->deferred_count;
-}
-
-/* QUERY_QP reads it. */
-static inline void set_expected(struct qp *qp, uint32_t psn)
-{
-	__atomic_store_n(&qp->ee.expected_psn, psn, __ATOMIC_RELAXED);
-}
-
 /* The first packet of a connection: adopts the initial PSN, and raises COMM_EST if the QP is still
  * in RTR: its client may not know yet that the peer is connected. */
 static void first_packet(struct ee_work *w, enum qp_state state)
@@ -57,7 +42,7 @@ static void first_packet(struct ee_work *w, enum qp_state state)
 	qp->ee.comm_est = 1;
 	if (qp->service == SERVICE_UD)
 		return;
-	set_expected(qp, qp->rq_psn & PSN_MASK);
+	ee_set_expected(qp, qp->rq_psn & PSN_MASK);
 	if (state == QP_RTR)
 		eq_post(w->e->completion, w->c, qp->client, EQE_COMM_EST, qp_number(qp));
 }
@@ -115,7 +100,7 @@ static inline enum ee_state check_psn_uc(struct ee_work *w)
 			count(w->c, COUNTER_drop_uc_sequence);
 			abandon_message(w);
 		}
-		set_expected(qp, psn);
+		ee_set_expected(qp, psn);
 		return EE_CHECK_REQUEST;
 	}
 	if (likely(expected && qp->ee.message != EE_MESSAGE_NONE))
@@ -159,21 +144,12 @@ static inline enum ee_state step_check_request(struct ee_work *w)
 									       : EE_ATOMIC;
 }
 
-/* So many PSNs have been executed. */
-static inline void expect_next(struct qp *qp, uint32_t psns)
-{
-	uint32_t next = psn_add(qp->ee.expected_psn, psns);
-
-	qp->ee.psn_laps += next < qp->ee.expected_psn;
-	set_expected(qp, next);
-}
-
 static inline enum ee_state step_cxt_wb(struct ee_work *w)
 {
 	struct qp *qp = w->qp;
 
 	count_n(w->c, COUNTER_executed_bytes, w->a->payload_bytes);
-	expect_next(qp, w->psns);
+	ee_expect_next(qp, w->psns);
 	qp->ee.received_bytes = w->total;
 	if (unlikely(qp->ee.gap))
 		ee_fill_gap(w);
@@ -212,7 +188,7 @@ static inline enum ee_state step_gen_resp(struct ee_work *w)
 		free_packet(w);
 		break;
 	case RESPONSE_ACK:
-		defer_ack(w->ee, w->qp, w->m);
+		ee_defer_ack(w->ee, w->qp, w->m);
 		break;
 	case RESPONSE_READ:
 	case RESPONSE_ATOMIC:
@@ -359,8 +335,14 @@ static inline void prefetch_burst(struct engine *e, struct rte_mbuf **burst, uns
 /* Where the payload is: in the frame, or in the memory of the peer's client. */
 static inline enum v2p_state find_payload(const struct arrival *a, const uint8_t **payload)
 {
+	enum v2p_state s;
+
 	*payload = a->payload;
-	return a->payload_elsewhere ? payload_ref_follow(a->payload, payload) : V2P_SUCCESS;
+	if (likely(!a->payload_elsewhere))
+		return V2P_SUCCESS;
+	s = payload_ref_follow(a->payload, payload);
+	*payload += a->payload_skip;
+	return s;
 }
 
 static inline enum ee_then take_packet(struct engine *e, struct execution_engine *ee,
@@ -446,11 +428,11 @@ static inline bool execute_plain(struct engine *e, struct execution_engine *ee, 
 		return false;
 	count_n(c, COUNTER_executed_bytes, a->payload_bytes);
 	count(c, COUNTER_executed);
-	expect_next(qp, 1);
+	ee_expect_next(qp, 1);
 	qp->ee.received_bytes = a->payload_bytes;
 	qp->ee.msn = psn_add(qp->ee.msn, 1);
 	if (a->headers.ackreq)
-		defer_ack(ee, qp, m);
+		ee_defer_ack(ee, qp, m);
 	else
 		ee->done[ee->done_count++] = m;
 	return true;
@@ -466,13 +448,29 @@ static __rte_noinline unsigned insert_early(struct execution_engine *ee, struct 
 	return take_held(ee, rest, room);
 }
 
+/* The first packet of burst[*i], which is passed over unless it is a train. NULL: no buffer to take it off. */
+static inline struct rte_mbuf *take_off(struct engine *e, struct counters *c,
+					struct rte_mbuf **burst, unsigned *i)
+{
+	struct rte_mbuf *m = burst[*i];
+
+	if (likely(arrival_of(m)->packets <= 1)) {
+		++*i;
+		return m;
+	}
+	m = train_peel(e->clones, m);
+	if (unlikely(!m))
+		count(c, COUNTER_packet_empty);
+	return m;
+}
+
 unsigned ee_poll(struct engine *e)
 {
 	struct execution_engine *ee = e->ee;
 	struct counters *c = stage_counters(e, STAGE_RESPONDER_EXEC);
 	unsigned room = RTE_MIN(channel_room(&e->channel[CHANNEL_EE_RESPG]), (unsigned)BURST);
-	struct rte_mbuf *burst[BURST];
-	unsigned n = ee_take(e, ee, burst, room);
+	struct rte_mbuf *burst[BURST], *m, *again = NULL;
+	unsigned n = ee_take(e, ee, burst, room), i = 0;
 
 	if (unlikely(early_watched(ee->early)))
 		early_look(e, ee->early, c);
@@ -481,23 +479,37 @@ unsigned ee_poll(struct engine *e)
 	ee->out_count = ee->done_count = ee->deferred_count = 0;
 	ee->last = NULL;
 	prefetch_burst(e, burst, n);
-	for (unsigned i = 0; i < n; i++) {
+	/* Packets taken off trains need room, too. */
+	for (unsigned taken = 0; i < n && taken < room; taken++) {
 		enum ee_then then;
 
-		if (execute_plain(e, ee, c, burst[i]))
+		if (execute_plain(e, ee, c, burst[i])) {
+			i++;
 			continue;
+		}
 		ee->last = NULL;
-		then = take_packet(e, ee, c, burst[i]);
+		if (arrival_of(burst[i])->packets > 1 && ee_execute_train(e, ee, c, burst[i])) {
+			i++;
+			continue;
+		}
+		m = take_off(e, c, burst, &i);
+		if (unlikely(!m))
+			break;
+		then = take_packet(e, ee, c, m);
 		if (likely(then == EE_NEXT))
 			continue;
 		if (then == EE_AGAIN) {
-			hold(ee, burst + i, n - i);
+			again = m;
 			break;
 		}
-		n = i + 1 + insert_early(ee, burst + i + 1, n - i - 1, room - i - 1);
+		n = i + insert_early(ee, burst + i, n - i, room - i);
 	}
-	for (unsigned i = 0; i < ee->deferred_count; i++)
-		send_ack(e, ee, ee->deferred[i].qp);
+	if (unlikely(i < n))
+		hold(ee, burst + i, n - i);
+	if (unlikely(again))
+		hold(ee, &again, 1);
+	for (unsigned k = 0; k < ee->deferred_count; k++)
+		send_ack(e, ee, ee->deferred[k].qp);
 	if (unlikely(ee->sack_count))
 		ee_send_sacks(e);
 	if (ee->out_count)

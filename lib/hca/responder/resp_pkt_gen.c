@@ -151,6 +151,7 @@ static inline void put_frame(struct resp_pkt_gen *p, const struct qp *qp, uint32
 		wire_icrc_store(payload_of(m) + t->payload_bytes + pad, 0);
 	packet->qpn = qp_number(qp);
 	packet->payload_bytes = t->payload_bytes;
+	packet->packets = 1;
 	packet->payload_crc = crc ? *crc : 0;
 	packet->flags = PACKET_BUILT | (crc ? PACKET_CRC : 0);
 	packet->l3_offset = t->l3_offset;
@@ -293,16 +294,32 @@ static enum v2p_state copy_read(struct engine *e, const struct qp *qp, const str
 	return V2P_SUCCESS;
 }
 
-/* Instead of a copy: a reference to these bytes. False: copy them. */
+/* Instead of a copy: a reference to the bytes of so many packets. False: copy them. */
 static inline bool refer_read(struct engine *e, const struct qp *qp, const struct answer *a,
-			      uint8_t *dst, uint32_t bytes)
+			      uint8_t *dst, uint32_t bytes, uint32_t packets)
 {
 	if (bytes < PAYLOAD_REF_BYTES_MIN || !engine_setting(e, payload_refs) ||
 	    !payload_ref_make(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd, a->rkey,
 			      a->va + a->done_bytes, bytes, ACCESS_REMOTE_READ, NULL, dst))
 		return false;
-	count(stage_counters(e, STAGE_RESPONDER_EXEC), COUNTER_payload_refs);
+	count_n(stage_counters(e, STAGE_RESPONDER_EXEC), COUNTER_payload_refs, packets);
 	return true;
+}
+
+/* How many middle packets of a READ may leave as a train (pipeline/train.h), `left` bytes before its end. Whoever
+ * looks into the pipeline sees single packets. */
+static inline uint32_t train_packets(const struct engine *e, const struct resp_pkt_gen *p,
+				     const struct qp *qp, const struct answer *a, uint32_t left)
+{
+	uint32_t mtu = qp->mtu_bytes, bytes = left - 1;
+
+	if (!a->done_packets || left <= 2 * mtu || p->quantum_left <= (int64_t)mtu ||
+	    mtu < PAYLOAD_REF_BYTES_MIN || !engine_setting(e, payload_refs) ||
+	    qp->respg.flow.cc.rate || engine_is_watched(e))
+		return 1;
+	if (p->quantum_left < bytes)
+		bytes = (uint32_t)p->quantum_left;
+	return RTE_MIN(bytes / mtu, (uint32_t)TRAIN_PACKETS_MAX);
 }
 
 static inline uint8_t read_opcode(bool first, bool last)
@@ -312,18 +329,30 @@ static inline uint8_t read_opcode(bool first, bool last)
 	return last ? WIRE_RC_READ_RESP_LAST : WIRE_RC_READ_RESP_MIDDLE;
 }
 
-/* READ_SEG, READ_PAYLOAD: the next packet of the READ. Its memory may be refused: then nothing was
+/* The frame made last stands for so many packets. */
+static inline void couple(struct engine *e, struct resp_pkt_gen *p, uint32_t packets)
+{
+	struct rte_mbuf *m = p->out[p->outs - 1];
+
+	m->pkt_len *= packets;
+	packet_of(m)->packets = packets;
+	p->ip_id += (uint16_t)(packets - 1);
+	channel_note_coupled(&e->channel[CHANNEL_RESPG_TXA], packets - 1);
+}
+
+/* READ_SEG, READ_PAYLOAD: the next packet of the READ, or the next train. Its memory may be refused: then nothing was
  * made. */
 static enum v2p_state read_packet(struct engine *e, struct resp_pkt_gen *p, struct qp *qp,
 				  struct answer *a)
 {
-	uint32_t left = a->length - a->done_bytes;
+	uint32_t left = a->length - a->done_bytes, packets = train_packets(e, p, qp, a, left);
 	uint32_t bytes = RTE_MIN(left, (uint32_t)qp->mtu_bytes);
 	struct wire_headers h = response_headers(
 		qp, read_opcode(a->done_packets == 0, bytes == left), order_next_psn(a));
 	uint8_t *payload = payload_of(next_buffer(p));
 	bool fused = bytes > SMALL_BYTES && !icrc_omitted(e->settings.icrc, &qp_path(qp)->template);
-	bool ref = refer_read(e, qp, a, payload, bytes);
+	bool train = packets > 1 && refer_read(e, qp, a, payload, packets * bytes, packets);
+	bool ref = train || refer_read(e, qp, a, payload, bytes, 1);
 	uint32_t crc = 0;
 	enum v2p_state s =
 		ref ? V2P_SUCCESS : copy_read(e, qp, a, payload, bytes, fused ? &crc : NULL);
@@ -338,8 +367,12 @@ static enum v2p_state read_packet(struct engine *e, struct resp_pkt_gen *p, stru
 	if (fused && h.pad)
 		crc = wire_crc(crc, payload + bytes, h.pad);
 	seal(e, p, qp, &h, bytes, fused ? &crc : NULL, ref);
-	a->done_bytes += bytes;
-	a->done_packets++;
+	if (!train)
+		packets = 1;
+	else
+		couple(e, p, packets);
+	a->done_bytes += packets * bytes;
+	a->done_packets += packets;
 	return V2P_SUCCESS;
 }
 
@@ -357,15 +390,15 @@ static void fail_read(struct engine *e, struct resp_pkt_gen *p, struct counters 
 		eq_post(e->completion, c, qp->client, EQE_WQ_ACCESS_ERROR, qp_number(qp));
 }
 
-/* One packet of the READ at the head; takes it off when it is answered. */
+/* One packet, or train, of the READ at the head; takes it off when it is answered. */
 static void serve_read(struct engine *e, struct resp_pkt_gen *p, struct counters *c, struct qp *qp)
 {
 	struct answer *a = qp->respg.head;
-	uint32_t before = a->done_bytes;
+	uint32_t before = a->done_bytes, packets = a->done_packets;
 	enum v2p_state s = read_packet(e, p, qp, a);
 
 	if (likely(s == V2P_SUCCESS)) {
-		count(c, COUNTER_read_response_packets);
+		count_n(c, COUNTER_read_response_packets, a->done_packets - packets);
 		p->quantum_left -= a->done_bytes - before;
 		if (unlikely(qp->respg.flow.cc.rate))
 			flow_sent(&qp->respg.flow, &e->settings.dcqcn, 1, a->done_bytes - before,

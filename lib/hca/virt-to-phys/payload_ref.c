@@ -21,12 +21,12 @@ enum v2p_state payload_ref_recheck(const struct payload_ref *r, const uint8_t **
 	return V2P_SUCCESS;
 }
 
-bool payload_ref_copy(const uint8_t *place, uint8_t *to, uint32_t bytes)
+bool payload_ref_copy(const uint8_t *place, uint32_t skip, uint8_t *to, uint32_t bytes)
 {
 	const uint8_t *at;
 
 	if (payload_ref_follow(place, &at) != V2P_SUCCESS)
 		return false;
-	memcpy(to, at, bytes);
+	memcpy(to, at + skip, bytes);
 	return payload_ref_held(place);
 }

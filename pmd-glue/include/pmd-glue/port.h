@@ -248,10 +248,10 @@ void port_leave(struct port *port, const uint8_t ip[16]);
 void port_poll_control(struct port *port);
 
 /*
- * Copies the payload that a frame of this daemon refers to (pipeline/frame_marks.h); the reference
- * is at `place`. Queue's lcore. False: it is gone.
+ * Copies the payload that a frame of this daemon refers to (pipeline/frame_marks.h), behind the first
+ * `skip` bytes; the reference is at `place`. Queue's lcore. False: it is gone.
  */
-typedef bool port_payload(const uint8_t *place, uint8_t *to, uint32_t bytes);
+typedef bool port_payload(const uint8_t *place, uint32_t skip, uint8_t *to, uint32_t bytes);
 
 /*
  * Begins to copy the frames of both directions into a ring (host-abi/capture_ring.h) of so many

@@ -6,7 +6,7 @@
 #include "fixture.h"
 #include "host-abi/capture_ring.h"
 #include "pipeline/icrc.h"
-#include "wire/encap.h"
+#include "wire/train.h"
 
 /* A captured frame of roce_v4() or its like, wherever its ICRC was omitted. */
 static bool icrc_is_right(const uint8_t *frame)
@@ -182,9 +182,9 @@ TEST(capture__does_not_rely_on_its_reader)
 
 static bool payload_is_there;
 
-static bool some_payload(const uint8_t *place, uint8_t *to, uint32_t bytes)
+static bool some_payload(const uint8_t *place, uint32_t skip, uint8_t *to, uint32_t bytes)
 {
-	memset(to, 0x5a, bytes);
+	memset(to, 0x5a + (int)(skip / bytes), bytes);
 	return payload_is_there;
 }
 
@@ -217,6 +217,46 @@ TEST(capture__makes_frames_whole)
 		}
 		capture_pass(h, 0, r);
 	}
+	end_capture(&p, h);
+}
+
+/* The packets of a train follow one another in PSN, IPv4 identification and payload; AckReq is the last one's. */
+TEST(capture__shows_each_packet_of_a_train)
+{
+	enum { PAYLOAD_AT = ROCE_FRAME_BYTES - 16 - WIRE_ICRC_BYTES, PACKETS = 3 };
+	struct pair p;
+	struct capture_head *h = begin_capture(&p, 0, some_payload);
+	struct rte_mbuf *m = roce_v4(2, 1, 0xfffffe);
+	struct rte_ipv4_hdr *ip =
+		rte_pktmbuf_mtod_offset(m, struct rte_ipv4_hdr *, RTE_ETHER_HDR_LEN);
+	struct wire_frame first, f;
+
+	ip->hdr_checksum = 0;
+	ip->hdr_checksum = rte_ipv4_cksum(ip);
+	assert_int_equal(wire_parse_frame(rte_pktmbuf_mtod(m, uint8_t *), m->data_len, &first),
+			 WIRE_OK);
+	rte_pktmbuf_mtod(m, uint8_t *)[first.transport_offset + WIRE_BTH_ALIKE_BYTES] |=
+		WIRE_BTH_ACKREQ;
+	m->ol_flags |= FRAME_MARKS;
+	m->pkt_len = PACKETS * m->data_len;
+	payload_is_there = true;
+	pass(&p, m);
+	for (unsigned i = 0; i < PACKETS; i++) {
+		const struct capture_record *r = capture_next(h, 0);
+		const uint8_t *frame = (const uint8_t *)(r + 1);
+
+		assert_int_equal(r->captured, ROCE_FRAME_BYTES);
+		assert_int_equal(wire_parse_frame(frame, r->captured, &f), WIRE_OK);
+		assert_int_equal(f.h.psn, (first.h.psn + i) & 0xffffff);
+		assert_int_equal(f.h.ackreq, i == PACKETS - 1);
+		assert_int_equal(frame[PAYLOAD_AT], 0x5a + i);
+		assert_true(icrc_is_right(frame));
+		capture_pass(h, 0, r);
+	}
+	assert_null(capture_next(h, 0));
+	assert_int_equal(port_counter(p.a, PORT_COUNTER_captured), PACKETS);
+	assert_int_equal(port_counter(p.a, PORT_COUNTER_tx_frames), PACKETS);
+	assert_int_equal(port_counter(p.b, PORT_COUNTER_rx_roce), PACKETS);
 	end_capture(&p, h);
 }
 

@@ -198,6 +198,8 @@ static void fill_arrival(struct rte_mbuf *m, uint32_t qpn)
 	a->headers = f.h;
 	a->payload = rte_pktmbuf_mtod_offset(m, const uint8_t *, f.payload_offset);
 	a->payload_elsewhere = a->congested = 0;
+	a->packets = 1;
+	a->payload_skip = 0;
 	a->payload_bytes = f.payload_bytes;
 	a->l3_offset = f.l3_offset;
 	a->is_ipv6 = f.is_ipv6;

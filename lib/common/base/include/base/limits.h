@@ -35,8 +35,9 @@ enum {
 	READS_MAX = 128,	     /* max_rd_atomic and max_dest_rd_atomic */
 	ANSWERS_MAX = 3 * READS_MAX, /* of one QP that may wait to be sent */
 	RESULTS_KEPT = 16,	     /* of atomics in a QP's context; others are kept elsewhere */
-	RQ_FETCH_BYTES = 512, /* one prefetch of RQWQEManager (doc/modules.md#rqwqemanager) */
-	HEADROOM_BYTES = 128, /* room for Ethernet .. AtomicETH in front of a payload */
+	RQ_FETCH_BYTES = 512,	/* one prefetch of RQWQEManager (doc/modules.md#rqwqemanager) */
+	HEADROOM_BYTES = 128,	/* room for Ethernet .. AtomicETH in front of a payload */
+	TRAIN_PACKETS_MAX = 32, /* packets that travel as one (pipeline/message.h) */
 	FRAME_BYTES_MAX = HEADROOM_BYTES + MTU_BYTES_MAX + 4 /* ICRC */,
 	PACKET_ROOM_BYTES = HEADROOM_BYTES + FRAME_BYTES_MAX + 60, /* mbuf data room */
 	DESCRIPTOR_ROOM_BYTES = HEADROOM_BYTES + 1024,

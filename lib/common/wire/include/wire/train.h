@@ -7,8 +7,10 @@
  */
 #include "wire/encap.h"
 
-/* Leading bytes of the BTH that are equal in a train. */
-enum { WIRE_BTH_ALIKE_BYTES = 8 };
+enum {
+	WIRE_BTH_ALIKE_BYTES = 8, /* leading bytes of the BTH that are equal in a train */
+	WIRE_BTH_ACKREQ = 0x80,	  /* in the byte behind them; the other bits of it are reserved */
+};
 
 /*
  * Parses the next received frame, which is as long as `before`. *f describes `before`: set by this
@@ -23,6 +25,12 @@ bool wire_parse_next(const uint8_t *frame, const uint8_t *before, struct wire_fr
  * the train, or write them to p. All extension headers of h->opcode must fit there. */
 void wire_read_differing(const uint8_t *p, struct wire_headers *h);
 void wire_write_differing(uint8_t *p, const struct wire_headers *h);
+
+/*
+ * Makes the headers of the packet number `index` of a train out of the first one's: in a private copy of
+ * its frame, which wire_parse_frame() has described in *f. AckReq of the first is that of the last packet.
+ */
+void wire_take_place(uint8_t *frame, const struct wire_frame *f, uint32_t index, bool last);
 
 /* Gives a copied IPv4 header another identification (host order). */
 static inline void wire_renumber(uint8_t *l3, uint16_t ip_id)

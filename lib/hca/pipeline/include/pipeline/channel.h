@@ -22,6 +22,7 @@ struct channel {
 	bool shared; /* several engines put into it: producer's counts have several writers */
 	/* producer */
 	uint64_t put __rte_cache_aligned; /* mbufs put so far */
+	uint64_t coupled;		  /* packets in them, beyond one each (train.h) */
 	uint64_t full;			  /* times the producer found too little room (prog_full) */
 	uint32_t high_water;
 	/* consumer */
@@ -50,6 +51,13 @@ static inline void channel_note_put(struct channel *c, uint64_t *count, unsigned
 		__atomic_fetch_add(count, n, __ATOMIC_RELEASE);
 	else
 		channel_note(count, n);
+}
+
+/* Of the mbufs put, or to be put, some are trains, with so many packets beyond one each. Producer. */
+static inline void channel_note_coupled(struct channel *c, uint32_t packets)
+{
+	if (unlikely(packets))
+		channel_note_put(c, &c->coupled, packets);
 }
 
 static inline void channel_note_used(struct channel *c, unsigned used)

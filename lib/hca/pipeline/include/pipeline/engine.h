@@ -175,6 +175,12 @@ static inline void engine_watch(struct engine *e, enum watched_for what, bool on
 		__atomic_fetch_and(&e->watched, ~(uint32_t)what, __ATOMIC_RELEASE);
 }
 
+/* Does anybody look at single elements (stepping.h)? */
+static inline bool engine_is_watched(const struct engine *e)
+{
+	return __atomic_load_n(&e->watched, __ATOMIC_RELAXED) & WATCH_STEPPED;
+}
+
 /* The time of this round. Another lcore with stages of the engine may advance it at any time. */
 static inline uint64_t engine_now(const struct engine *e)
 {

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a retransmission sends: a kept packet again, a part of a train, a READ or atomic requested again
+ * (retransmission.c decides which). Stage requester_recv.
+ */
+#include "context/path_class.h"
+#include "packet_again.h"
+#include "request_opcodes.h"
+#include "virt-to-phys/payload_ref.h"
+
+struct rte_mbuf *read_again(struct engine *e, const struct qp *q, const struct rd_element *rd,
+			    uint32_t done, uint32_t packets)
+{
+	uint32_t left = rd->length - done * q->mtu_bytes, bytes = packets * q->mtu_bytes;
+	struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
+	uint8_t opcode = request_opcodes[rd->opcode].only;
+	bool carries = wire_opcodes[opcode].headers & WIRE_HAS_PAYLOAD;
+	struct packet *p;
+
+	if (!m) {
+		count(rrc_counters(e), COUNTER_packet_empty);
+		return NULL;
+	}
+	p = packet_of(m);
+	p->qpn = qp_number(q);
+	p->packets = 1;
+	p->epoch = q->epoch;
+	p->payload_bytes = carries ? sizeof(rd->swap_add) : 0;
+	p->flags = (uint8_t)(PACKET_AGAIN * walk_time(e)); /* any port */
+	p->wqe_offset = rd->wqe_offset;
+	memcpy((uint8_t *)m->buf_addr + HEADROOM_BYTES, &rd->swap_add, sizeof(rd->swap_add));
+	p->headers = (struct wire_headers){
+		.opcode = opcode,
+		.ackreq = 1,
+		.psn = psn_add(rd->psn, done),
+		.dest_qp = q->dest_qpn,
+		.pkey = q->pkey,
+		.va = rd->raddr + (uint64_t)done * q->mtu_bytes,
+		.rkey = rd->rkey,
+		.dma_len = carries ? sizeof(rd->swap_add) : RTE_MIN(left, bytes),
+		.swap_add = rd->swap_add,
+		.compare = rd->compare,
+	};
+	return m;
+}
+
+/* A kept packet whose headers are of another path, or of another state of its migration: a copy takes
+ * its place, and gets new ones. The frame itself may still be on its way. NULL: no buffer. */
+static __rte_noinline struct rte_mbuf *packet_anew(struct engine *e, struct sw_element *sw,
+						   uint8_t turn)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
+	struct packet *p;
+
+	if (!m) {
+		count(rrc_counters(e), COUNTER_packet_empty);
+		return NULL;
+	}
+	p = packet_of(m);
+	*p = *packet_of(sw->m);
+	p->flags &= (uint8_t)~PACKET_BUILT;
+	p->turn = turn;
+	memcpy((uint8_t *)m->buf_addr + HEADROOM_BYTES, (uint8_t *)sw->m->buf_addr + HEADROOM_BYTES,
+	       p->payload_bytes);
+	rte_mbuf_refcnt_set(m, 2); /* one for the wire, one for MultiQueue */
+	rte_pktmbuf_free(sw->m);
+	sw->m = m;
+	return m;
+}
+
+struct rte_mbuf *train_part(struct engine *e, const struct qp *q, const struct sw_element *sw,
+			    uint32_t psn, uint32_t packets)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
+	uint32_t skip = psn_sub(psn, sw->psn);
+	struct packet *p;
+
+	if (!m) {
+		count(rrc_counters(e), COUNTER_packet_empty);
+		return NULL;
+	}
+	p = packet_of(m);
+	*p = *packet_of(sw->m);
+	p->flags &= (uint8_t)~PACKET_BUILT;
+	p->turn = qp_way(q).turn;
+	p->packets = packets;
+	p->headers.psn = psn;
+	p->headers.ackreq = 1;
+	payload_ref_part((uint8_t *)m->buf_addr + HEADROOM_BYTES,
+			 (uint8_t *)sw->m->buf_addr + HEADROOM_BYTES, skip * p->payload_bytes,
+			 packets * p->payload_bytes);
+	return m;
+}
+
+bool packet_may_change(const struct rte_mbuf *m)
+{
+	return rte_mbuf_refcnt_read(m) == 2;
+}
+
+struct rte_mbuf *packet_again(struct engine *e, const struct qp *q, struct sw_element *sw)
+{
+	struct packet *p = packet_of(sw->m);
+	uint8_t turn = qp_way(q).turn;
+
+	if (unlikely(p->turn != turn))
+		return packet_anew(e, sw, turn);
+	rte_mbuf_refcnt_update(sw->m, 1);
+	if (qp_spread(e, q) > 1 && packet_may_change(sw->m))
+		p->flags = (uint8_t)((p->flags & ~PACKET_BUILT) + PACKET_AGAIN);
+	return sw->m;
+}

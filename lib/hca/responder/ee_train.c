@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ExecutionEngine's way with trains (pipeline/train.h): the middle packets of a message at once, with one
+ * translation, one copy and one step of the queue pair's PSN. Nothing is decided here: where the states would
+ * have more to ask or to say about one of the packets, they see each of them. Stage responder_exec.
+ */
+#include "copy.h"
+#include "ee_train.h"
+#include "pipeline/train.h"
+#include "virt-to-phys/payload_ref.h"
+
+/* One WRITE or SEND packet after the other, so much of the message, is what the queue pair expects. */
+static inline bool is_expected(const struct qp *qp, const struct arrival *a)
+{
+	const struct wire_opcode *op = &wire_opcodes[a->headers.opcode];
+
+	return a->headers.psn == qp->ee.expected_psn && !qp->ee.gap && !a->congested &&
+	       a->payload_bytes == qp->mtu_bytes && op->defined &&
+	       qp->ee.message == message_of(op) && qp_receives(qp_state(qp));
+}
+
+/* Copies from client to client. False: the payload was not its sender's any more when it had been copied. */
+static inline bool copy_referred(const struct arrival *a, uint8_t *to, const uint8_t *from,
+				 uint32_t bytes, bool nt)
+{
+	copy_payload(to, from, bytes, nt);
+	return payload_ref_held(a->payload);
+}
+
+static inline bool write_train(struct engine *e, struct qp *qp, const struct arrival *a,
+			       const uint8_t *from)
+{
+	struct write_addr w = wat_load(qp);
+	uint32_t bytes = train_bytes(a);
+	bool nt = ee_is_long(e, (uint64_t)qp->ee.received_bytes + w.left);
+	uint8_t *to;
+
+	if (!(qp->access & ACCESS_REMOTE_WRITE) || w.left <= bytes ||
+	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd, w.rkey,
+				    w.va, bytes, ACCESS_REMOTE_WRITE, &to)) ||
+	    unlikely(!copy_referred(a, to, from, bytes, nt)))
+		return false;
+	w.va += bytes;
+	w.left -= bytes;
+	wat_store(qp, &w);
+	call_note(&e->stage[STAGE_RESPONDER_EXEC], CALL_EE_WAT, 2 * a->packets);
+	return true;
+}
+
+static inline bool send_train(struct engine *e, struct qp *qp, const struct arrival *a,
+			      const uint8_t *from)
+{
+	uint32_t bytes = train_bytes(a);
+	uint64_t total = (uint64_t)qp->ee.received_bytes + bytes;
+	struct rwm_entry entry;
+	uint8_t *to;
+
+	if (!qp->rwm.open || total > qp->rwm.length ||
+	    rwm_fetch_entry(qp, &entry) != RWM_VALID_ENTRY || entry.bytes < bytes ||
+	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->rq_pd,
+				    entry.lkey, entry.va, bytes, ACCESS_LOCAL_WRITE, &to)) ||
+	    unlikely(!copy_referred(a, to, from, bytes, ee_is_long(e, total))))
+		return false;
+	if (entry.bytes == bytes)
+		rwm_release_entry(qp);
+	else
+		rwm_update_entry(qp, bytes);
+	call_note(&e->stage[STAGE_RESPONDER_EXEC], CALL_EE_RWM, EE_RWM_CALLS_MIDDLE * a->packets);
+	return true;
+}
+
+bool ee_execute_train(struct engine *e, struct execution_engine *ee, struct counters *c,
+		      struct rte_mbuf *m)
+{
+	const struct arrival *a = arrival_of(m);
+	struct qp *qp = qp_find(e->qps, a->qpn);
+	const uint8_t *from;
+	bool done = false;
+
+	if (unlikely(!qp || !is_expected(qp, a) ||
+		     payload_ref_follow(a->payload, &from) != V2P_SUCCESS))
+		return false;
+	from += a->payload_skip;
+	if (a->headers.opcode == WIRE_RC_WRITE_MIDDLE)
+		done = write_train(e, qp, a, from);
+	else if (a->headers.opcode == WIRE_RC_SEND_MIDDLE)
+		done = send_train(e, qp, a, from);
+	if (unlikely(!done))
+		return false;
+	count_n(c, COUNTER_executed_bytes, train_bytes(a));
+	ee_expect_next(qp, a->packets);
+	qp->ee.received_bytes += train_bytes(a);
+	if (a->headers.ackreq)
+		ee_defer_ack(ee, qp, m);
+	else
+		ee->done[ee->done_count++] = m;
+	return true;
+}

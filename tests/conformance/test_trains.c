@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Trains (pipeline/train.h): whatever happens to packets that travel as one, the outcome is that of the same
+ * packets alone. Each row runs twice, with copied payload, and with trains that the wire does not divide, and
+ * compares what clients and peers can see.
+ */
+#include "rig.h"
+
+enum { REMOTE = 2 << 20, BYTES = 300000, MTU = 1024 };
+
+/* What clients and the peer can see at the end. */
+struct outcome {
+	struct cqe cqe[2]; /* without numbers of queue pairs */
+	bool completed[2];
+	uint32_t msn, epsn, unacked;
+	uint8_t state[2];
+	uint64_t executed, read, requests;
+	/* Packets that node 0 has sent for a WRITE or SEND, node 1 for a READ, that came, and in channels on their way. */
+	uint64_t data[2], channel[3];
+};
+
+struct row {
+	const char *name;
+	uint8_t opcode;
+	bool receives;	   /* into entry[] at node 1 */
+	uint32_t entry[2]; /* bytes of the entries there; of a READ: of its own */
+	uint32_t gather;   /* bytes of the first of two entries that are sent; 0: there is one */
+	uint32_t region;   /* bytes of the key that node 1 gives; 0: its own key */
+	struct sim_faults faults; /* of frames: trains, if there are any */
+	bool equal;		  /* the peers have agreed on selective repeat */
+	bool same_packets;	  /* as many packets with trains as without */
+};
+
+static const struct row rows[] = {
+	{"a WRITE", USER_RDMA_WRITE, .same_packets = true},
+	{"a WRITE of two entries", USER_RDMA_WRITE, .gather = 100000, .same_packets = true},
+	{"a WRITE of an entry of no packet", USER_RDMA_WRITE, .gather = 700, .same_packets = true},
+	{"a WRITE with immediate data", USER_RDMA_WRITE_IMM, true, {0}, .same_packets = true},
+	{"a WRITE to too small a region", USER_RDMA_WRITE, .region = 30 * MTU + 100},
+	{"a SEND", USER_SEND, true, {BYTES}, .same_packets = true},
+	{"a SEND into two entries", USER_SEND, true, {77777, BYTES}, .same_packets = true},
+	{"a SEND into too little", USER_SEND, true, {50 * MTU, 60}, .gather = 0},
+	{"a READ", USER_RDMA_READ, .same_packets = true},
+	{"a READ into two entries", USER_RDMA_READ, .entry = {77777}, .same_packets = true},
+	{"a READ of too small a region", USER_RDMA_READ, .region = 30 * MTU + 100},
+	/* Frame 0 is the first packet, the others up to the last are trains. */
+	{"a lost train", USER_RDMA_WRITE, .faults.drop_mask = 2},
+	{"two lost trains", USER_SEND, true, {BYTES}, .faults.drop_mask = 2 + 8},
+	{"a lost train of responses", USER_RDMA_READ, .faults.drop_mask_b = 4},
+	{"every frame twice", USER_RDMA_WRITE, .faults.duplicate_ppm = 1000000},
+	{"every response twice", USER_RDMA_READ, .faults.duplicate_ppm = 1000000},
+	{"late trains",
+	 USER_SEND,
+	 true,
+	 {BYTES},
+	 .faults = {.reorder_ppm = 500000, .delay_ns = 9000}},
+	{"late responses", USER_RDMA_READ, .faults = {.reorder_ppm = 500000, .delay_ns = 9000}},
+	{"a lost train of an equal", USER_RDMA_WRITE, .faults.drop_mask = 2, .equal = true},
+	{"lost trains of an equal",
+	 USER_SEND,
+	 true,
+	 {BYTES},
+	 .faults.drop_mask = 2 + 8,
+	 .equal = true},
+	{"a lost train of responses of an equal", USER_RDMA_READ, .faults.drop_mask_b = 4,
+	 .equal = true},
+	{"late trains of an equal", USER_RDMA_WRITE,
+	 .faults = {.reorder_ppm = 500000, .delay_ns = 9000}, .equal = true},
+};
+
+static struct sim_wr request(struct sim *s, const struct row *r)
+{
+	bool read = r->opcode == USER_RDMA_READ;
+	uint32_t first = r->gather ? r->gather : read && r->entry[0] ? r->entry[0] : BYTES;
+	struct sim_wr wr = {.opcode = r->opcode,
+			    .remote = read ? 0 : REMOTE,
+			    .imm = 7,
+			    .sge = {{read ? REMOTE : 0, first, 0},
+				    {(read ? REMOTE : 0) + first, BYTES - first, 0}},
+			    .sges = first == BYTES ? 1 : 2};
+
+	return wr;
+}
+
+/* Another key for the beginning of node 1's memory where the request wants it. */
+static uint32_t small_region(struct sim *s, uint64_t offset, uint32_t bytes)
+{
+	struct sim_node *n = &s->node[1];
+	uint32_t key = n->key + (1 << 8);
+	struct mpt_entry e = {.key = key,
+			      .pd = sim_context(s, 1, 0)->pd,
+			      .access =
+				      ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_LOCAL_WRITE,
+			      .start = n->va + offset,
+			      .length = bytes,
+			      .phys = n->memory + offset};
+
+	assert_int_equal(ceu_exec(n->ceu, CEU_SW2HW_MPT, v2p_index(&n->hca->v2p, key), &e,
+				  sizeof(e), NULL, 0),
+			 CEU_OK);
+	return key;
+}
+
+static uint64_t put(struct sim *s, unsigned node, enum channel_id id)
+{
+	const struct channel *c = &s->node[node].hca->engines[0].channel[id];
+
+	return c->put + c->coupled;
+}
+
+static struct outcome look(struct sim *s, unsigned from)
+{
+	static const enum channel_id channels[2][3] = {
+		{CHANNEL_RTC_RPG, CHANNEL_RPG_TXA, CHANNEL_HP_EE},
+		{CHANNEL_EE_RESPG, CHANNEL_RESPG_TXA, CHANNEL_HP_RRC},
+	};
+	struct outcome o = {.msn = sim_context(s, 1, 0)->ee.msn,
+			    .epsn = sim_context(s, 1, 0)->ee.expected_psn,
+			    .unacked = sim_context(s, 0, 0)->rrc.unacked_psn,
+			    .requests = sim_counter(s, 0, COUNTER_request_packets),
+			    .executed = sim_counter(s, 1, COUNTER_executed_bytes),
+			    .read = sim_counter(s, 0, COUNTER_read_bytes),
+			    .data = {sim_counter(s, from, COUNTER_tx_packets),
+				     sim_counter(s, !from, COUNTER_rx_packets)}};
+
+	for (unsigned i = 0; i < 3; i++)
+		o.channel[i] = put(s, i == 2 ? !from : from, channels[from][i]);
+	for (unsigned node = 0; node < 2; node++) {
+		o.state[node] = qp_state(sim_context(s, node, 0));
+		o.completed[node] = sim_poll_cq(s, node, &o.cqe[node]);
+		o.cqe[node].my_qpn = o.cqe[node].remote_qpn = 0;
+	}
+	return o;
+}
+
+/* Returns how many frames node 0 has sent for a WRITE or SEND, node 1 for a READ. */
+static uint64_t run(const struct row *r, bool trains, struct outcome *o, uint8_t *memory)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct sim_wr wr;
+	struct sim *s;
+	unsigned from = r->opcode == USER_RDMA_READ;
+	uint64_t frames;
+
+	p.payload_refs = p.whole_trains = trains;
+	p.equal = r->equal;
+	p.retry_cnt = 7;
+	p.no_credits = true;
+	s = sim_create(&p);
+	s->faults = r->faults;
+	wr = request(s, r);
+	for (unsigned i = 0; i < BYTES; i++) {
+		s->node[0].memory[i] = (uint8_t)(i * 7 + (i >> 8));
+		s->node[1].memory[i] = (uint8_t)(i * 5 + (i >> 9));
+	}
+	if (r->region)
+		wr.rkey = small_region(s, wr.remote, r->region);
+	if (r->receives)
+		sim_post_recv_list(s, 1, 0,
+				   (struct sim_sge[]){{REMOTE, r->entry[0], 0},
+						      {REMOTE + r->entry[0], r->entry[1], 0}},
+				   r->entry[1]	 ? 2
+				   : r->entry[0] ? 1
+						 : 0);
+	sim_post(s, 0, 0, &wr);
+	assert_true(sim_settle(s, 60000 * MS));
+	*o = look(s, from);
+	frames = s->end[from].sent;
+	memcpy(memory, s->node[!from].memory + REMOTE, BYTES + MTU);
+	assert_true(sim_quiet(s));
+	sim_destroy(s);
+	return frames;
+}
+
+/* A row's name and the field that differs. */
+#define SAME(row, a, b, field)                                                                     \
+	do {                                                                                       \
+		if (memcmp(&(a)->field, &(b)->field, sizeof((a)->field)))                          \
+			fail_msg("%s: another " #field, (row)->name);                              \
+	} while (0)
+
+static void compare(const struct row *r, const struct outcome *alone,
+		    const struct outcome *together)
+{
+	SAME(r, alone, together, completed);
+	SAME(r, alone, together, cqe);
+	SAME(r, alone, together, msn);
+	SAME(r, alone, together, epsn);
+	SAME(r, alone, together, unacked);
+	SAME(r, alone, together, state);
+	SAME(r, alone, together, executed);
+	SAME(r, alone, together, read);
+	if (!r->same_packets) /* others are lost, and others under way when that shows */
+		return;
+	SAME(r, alone, together, requests);
+	SAME(r, alone, together, data);
+	SAME(r, alone, together, channel);
+}
+
+TEST(trains__have_the_outcome_of_their_packets)
+{
+	uint8_t *memory[2] = {malloc(BYTES + MTU), malloc(BYTES + MTU)};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct outcome o[2];
+		uint64_t alone = run(&rows[i], false, &o[0], memory[0]);
+		uint64_t together = run(&rows[i], true, &o[1], memory[1]);
+
+		if (alone > 1 && together > alone / 4)
+			fail_msg("%s: %lu frames instead of %lu", rows[i].name,
+				 (unsigned long)together, (unsigned long)alone);
+		compare(&rows[i], &o[0], &o[1]);
+		if (memcmp(memory[0], memory[1], BYTES + MTU))
+			fail_msg("%s: other bytes", rows[i].name);
+	}
+	free(memory[0]);
+	free(memory[1]);
+}
