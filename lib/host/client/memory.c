@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "client_priv.h"
 
-enum { CHUNK_PAGES = 512, POPULATE_BYTES_MAX = 64 << 20 };
+enum { CHUNK_PAGES = 512 };
 
 int sealed_memory(size_t bytes, void **addr)
 {
@@ -120,18 +120,21 @@ int region_runs(struct softhca_context *ctx, const struct region *r, const void 
 	return rc;
 }
 
-void region_populate(const void *addr, size_t bytes)
+int region_populate(const void *addr, size_t bytes)
 {
 	uintptr_t from = (uintptr_t)addr & ~(uintptr_t)(PAGE_BYTES - 1);
 	uintptr_t to = ((uintptr_t)addr + bytes + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
-	int saved = errno;
+	int saved = errno, rc = 0;
 
-	/* Failing is allowed: then pages come when they are accessed, and so they do of what is
-	 * large, which may be sparse. Shared pages that are read in are writable, too, and many
-	 * come with one fault. */
-	if (bytes <= POPULATE_BYTES_MAX)
-		madvise((void *)from, to - from, MADV_POPULATE_READ);
+	errno = 0;
+	/* Shared pages that are read in are writable, too, and many come with one fault. */
+	if (madvise((void *)from, to - from, MADV_POPULATE_READ) && errno != EINVAL)
+		rc = -ENOMEM;
+	else if (errno == EINVAL) /* before Linux 5.14 */
+		for (; from < to; from += PAGE_BYTES)
+			(void)*(const volatile uint8_t *)from;
 	errno = saved;
+	return rc;
 }
 
 /* Registers [addr, addr + bytes) of the region; of no region if bytes is 0. */
@@ -142,7 +145,7 @@ static int mr_call(struct softhca_context *ctx, const struct region *r, const vo
 	int rc = r ? region_runs(ctx, r, addr, bytes, in) : 0;
 
 	if (!rc && r)
-		region_populate(addr, bytes);
+		rc = region_populate(addr, bytes);
 	if (!rc)
 		rc = ctx_call(ctx, CONTROL_REG_MR, in, sizeof(*in), &out, sizeof(out), -1, NULL);
 	if (rc)

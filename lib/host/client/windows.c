@@ -172,7 +172,7 @@ static int mr_change(struct mr_object *mr, unsigned int flags, const struct soft
 		.pd = to->pd->number, .iova = iova_of(mr, flags, to), .access = wanted};
 	rc = in.mask & REREG_TRANSLATION ? region_runs(ctx, r, to->addr, to->length, &in.mr) : 0;
 	if (!rc)
-		region_populate(to->addr, to->length);
+		rc = region_populate(to->addr, to->length);
 	if (!rc)
 		rc = ctx_call(ctx, CONTROL_REREG_MR, &in, sizeof(in), &out, sizeof(out), -1, NULL);
 	if (rc) {
