@@ -202,11 +202,15 @@ enum kept { PD, PIECE, MR, CQN, QPN, SRQN, QUEUE_PD, KEPT };
 static int connection;
 static uint32_t kept[KEPT]; /* the last number of each kind */
 
+/* What is not sealed has no pages. */
 static int memory_file(size_t bytes, unsigned int seals)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	REQUIRE(fd >= 0 && ftruncate(fd, (off_t)bytes) == 0 && fcntl(fd, F_ADD_SEALS, seals) == 0);
+	REQUIRE(fd >= 0 && ftruncate(fd, (off_t)bytes) == 0);
+	if (seals && bytes)
+		REQUIRE(posix_fallocate(fd, 0, (off_t)bytes) == 0);
+	REQUIRE(fcntl(fd, F_ADD_SEALS, seals) == 0);
 	return fd;
 }
 

@@ -4,10 +4,12 @@
  * does to them.
  *
  * Accessing a page that is no longer available (file truncated, out of memory or hugepages) raises
- * SIGBUS. The handler finds the mapping in a table that needs no lock, maps zeroes in place of the
- * page and returns: the access continues, and its data is the client's loss. After a few such pages
- * the whole mapping is replaced, so that a client cannot use up the daemon's mappings. The control
- * thread disconnects the client afterwards.
+ * SIGBUS. So does accessing one that the file does not have, where the kernel lets us ask for that
+ * (userfaultfd): it would bring in the page on the daemon's account. The handler finds the mapping in
+ * a table that needs no lock, maps zeroes in place of the page and returns: the access continues, and
+ * its data is the client's loss. After a few such pages the whole mapping is replaced, so that a
+ * client cannot use up the daemon's mappings, and holds a few pages at a time, so that it cannot use
+ * up the daemon's memory. The control thread disconnects the client afterwards.
  *
  * Everything except the handler: control thread.
  */
@@ -17,11 +19,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <linux/magic.h>
+#include <linux/userfaultfd.h>
 #include <ucontext.h>
 #include <unistd.h>
 #include "control_priv.h"
@@ -30,6 +34,8 @@ enum {
 	RANGES_MAX = 1 << 16,
 	FAULTS_BEFORE_WHOLE = 8, /* pages replaced one by one before all of the mapping is */
 	SPLITS_MAX = 1024,	 /* pages of all mappings that have been replaced one by one */
+	SPLIT_BYTES_MAX = 65536, /* larger pages are never replaced alone */
+	LENT_MAX = 4,		 /* pages that a mapping which has been replaced has at a time */
 	PAGE_BYTES = 4096,
 	HUGE_BYTES = 2 << 20,
 	LARGE_BYTES = 1 << 30,
@@ -40,9 +46,11 @@ enum {
 struct range {
 	uintptr_t start, end;
 	uint64_t page_bytes; /* 0: this place is free */
-	uint64_t faults;
+	uint64_t faults;     /* until all of it was replaced */
 	uint64_t splits;     /* of them replaced one by one: two mappings more, each */
 	uint64_t held_up_ns; /* how long threads waited for holes in it; atomic */
+	uint32_t lent;	     /* pages that it has got since all of it was replaced; atomic */
+	bool replaced;	     /* all of it; atomic */
 	int protection;
 	uid_t owner;
 };
@@ -58,6 +66,8 @@ static uint64_t waits_since_ns;		 /* of the thread that was signalled; 0: none; 
 static __thread struct range *populated; /* what this thread is populating */
 static struct sigaction others;		 /* handles faults in other memory */
 static bool guarded;
+static int missing_fd =
+	-1; /* userfaultfd: pages that are missing raise SIGBUS; -1: they are brought in */
 static uintptr_t lowest; /* where the last piece was mapped */
 
 /* The mapping that contains the address. Async-signal-safe. */
@@ -74,6 +84,48 @@ static struct range *range_of(uintptr_t addr)
 	return NULL;
 }
 
+/* ---- pages that are missing ---- */
+
+static int missing_open(void)
+{
+	struct uffdio_api api = {.api = UFFD_API,
+				 .features = UFFD_FEATURE_SIGBUS | UFFD_FEATURE_MISSING_SHMEM |
+					     UFFD_FEATURE_MISSING_HUGETLBFS};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+
+	if (fd >= 0 && ioctl(fd, UFFDIO_API, &api) == 0)
+		return fd;
+	LOG(WARNING,
+	    "pages that programs register but never touched count as the daemon's memory: "
+	    "the kernel allows no userfaultfd (%s)",
+	    strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* From here on no access brings in a page of this memory. Async-signal-safe. False: errno. */
+static bool catch_missing(uintptr_t start, uint64_t bytes)
+{
+	struct uffdio_register in = {.range = {.start = start, .len = bytes},
+				     .mode = UFFDIO_REGISTER_MODE_MISSING};
+
+	return ioctl(missing_fd, UFFDIO_REGISTER, &in) == 0;
+}
+
+/* A page of a mapping that has been replaced, for a while. Async-signal-safe. */
+static void lend(struct range *r, uintptr_t start, uintptr_t end, uintptr_t addr)
+{
+	struct uffdio_zeropage page = {
+		.range = {.start = addr & ~(uintptr_t)(PAGE_BYTES - 1), .len = PAGE_BYTES}};
+
+	if (__atomic_add_fetch(&r->lent, 1, __ATOMIC_RELAXED) % LENT_MAX == 0)
+		madvise((void *)start, end - start, MADV_DONTNEED);
+	ioctl(missing_fd, UFFDIO_ZEROPAGE, &page); /* else it is there by now, or fails again */
+}
+
+/* ---- SIGBUS ---- */
+
 /* Async-signal-safe. False: the address is no longer in the range, which is being removed. The
  * start is read first, since it is removed last. */
 static bool replace(struct range *r, uintptr_t addr)
@@ -81,12 +133,20 @@ static bool replace(struct range *r, uintptr_t addr)
 	uintptr_t start = __atomic_load_n(&r->start, __ATOMIC_ACQUIRE);
 	uintptr_t end = __atomic_load_n(&r->end, __ATOMIC_ACQUIRE);
 	uintptr_t page = addr & ~(uintptr_t)(r->page_bytes - 1);
+	bool whole;
 	uint64_t nth;
 
 	if (addr < start || addr >= end)
 		return false;
+	if (__atomic_load_n(&r->replaced, __ATOMIC_ACQUIRE)) {
+		lend(r, start, end, addr);
+		return true;
+	}
 	nth = __atomic_add_fetch(&r->faults, 1, __ATOMIC_RELAXED);
-	if (nth <= FAULTS_BEFORE_WHOLE && __atomic_load_n(&splits, __ATOMIC_RELAXED) < SPLITS_MAX) {
+	__atomic_add_fetch(&faults_total, 1, __ATOMIC_RELAXED);
+	whole = nth > FAULTS_BEFORE_WHOLE || r->page_bytes > SPLIT_BYTES_MAX ||
+		__atomic_load_n(&splits, __ATOMIC_RELAXED) >= SPLITS_MAX;
+	if (!whole) {
 		/* The file may report larger pages than its mapping allows: no more than is
 		 * mapped. */
 		if (start < page)
@@ -96,9 +156,12 @@ static bool replace(struct range *r, uintptr_t addr)
 		__atomic_add_fetch(&r->splits, 1, __ATOMIC_RELAXED);
 		__atomic_add_fetch(&splits, 1, __ATOMIC_RELAXED);
 	}
-	__atomic_add_fetch(&faults_total, 1, __ATOMIC_RELAXED);
-	return mmap((void *)start, end - start, r->protection,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != MAP_FAILED;
+	if (mmap((void *)start, end - start, r->protection,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+		return false;
+	if (whole && missing_fd >= 0 && catch_missing(start, end - start))
+		__atomic_store_n(&r->replaced, true, __ATOMIC_RELEASE);
+	return true;
 }
 
 static int libc_sigaction(int sig, const struct sigaction *new, struct sigaction *old)
@@ -293,6 +356,8 @@ int memory_guard(void)
 		return -errno;
 	if (!(old.sa_flags & SA_SIGINFO) || old.sa_sigaction != on_sigbus)
 		others = old;
+	if (!guarded)
+		missing_fd = missing_open();
 	guarded = true;
 	return 0;
 }
@@ -330,6 +395,8 @@ static int range_add(uint8_t *base, uint64_t bytes, uint64_t page_bytes, int pro
 	ranges_used++;
 	ranges[i].page_bytes = page_bytes;
 	ranges[i].faults = ranges[i].splits = ranges[i].held_up_ns = 0;
+	ranges[i].lent = 0;
+	ranges[i].replaced = false;
 	ranges[i].protection = protection;
 	ranges[i].owner = NOBODY;
 	__atomic_store_n(&ranges[i].start, (uintptr_t)base, __ATOMIC_RELEASE);
@@ -440,6 +507,24 @@ int memory_mapped(void *at, uint64_t bytes, uint64_t page_bytes, int protection,
 	return 0;
 }
 
+/* The same for a file of pages that one can do without. 0, or -errno: it is unmapped. */
+static int mapped_file(int fd, void *at, uint64_t bytes, uint64_t page_bytes, int protection,
+		       struct mapping *m, const char **why)
+{
+	int rc;
+
+	if (missing_fd >= 0 && !catch_missing((uintptr_t)at, bytes)) {
+		rc = -errno;
+		*why = "not to be guarded";
+		munmap(at, bytes);
+		return rc;
+	}
+	rc = memory_mapped(at, bytes, page_bytes, protection, m, why);
+	if (!rc)
+		m->reports_residence = reports_residence(fd);
+	return rc;
+}
+
 int memory_map(int fd, uint64_t bytes, unsigned int flags, struct mapping *m, const char **why)
 {
 	uint64_t page_bytes;
@@ -454,12 +539,10 @@ int memory_map(int fd, uint64_t bytes, unsigned int flags, struct mapping *m, co
 		*why = "cannot be mapped";
 		return mapping_errno();
 	}
-	rc = memory_mapped(at, bytes, page_bytes, PROT_READ | PROT_WRITE, m, why);
-	if (rc)
-		return rc;
-	m->reports_residence = reports_residence(fd);
-	memory_populate(m, 0, bytes);
-	return 0;
+	rc = mapped_file(fd, at, bytes, page_bytes, PROT_READ | PROT_WRITE, m, why);
+	if (!rc)
+		memory_populate(m, 0, bytes);
+	return rc;
 }
 
 /* The file must be in memory: one on a disk or of a driver could make the data path wait, or do
@@ -508,6 +591,13 @@ static uint8_t *range_reserve(uint64_t bytes, uint64_t offset, uint64_t align)
 	return at + before;
 }
 
+/* Missing pages of a shared mapping are caught only for those who may write the file. What is only
+ * read shows the same in a private one. */
+static int flags_of(int protection)
+{
+	return (protection & PROT_WRITE ? MAP_SHARED : MAP_PRIVATE) | MAP_NORESERVE;
+}
+
 /* Maps just below the last piece, where there is often room. NULL: there is none, or the address would
  * be wrong. */
 static uint8_t *map_below(int fd, uint64_t offset, uint64_t bytes, uint64_t align, int protection)
@@ -517,8 +607,8 @@ static uint8_t *map_below(int fd, uint64_t offset, uint64_t bytes, uint64_t alig
 
 	if (lowest <= bytes || (at ^ offset) & (align - 1))
 		return NULL;
-	got = mmap((void *)at, bytes, protection, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE,
-		   fd, (off_t)offset);
+	got = mmap((void *)at, bytes, protection, flags_of(protection) | MAP_FIXED_NOREPLACE, fd,
+		   (off_t)offset);
 	if (got == (void *)at)
 		return got;
 	if (got != MAP_FAILED) /* before Linux 4.17 */
@@ -537,8 +627,8 @@ static int map_anywhere(int fd, uint64_t offset, uint64_t bytes, uint64_t align,
 	if (!*base)
 		return -ENOMEM;
 	*why = "not to be mapped so";
-	if (mmap(*base, bytes, protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
-		 (off_t)offset) != MAP_FAILED)
+	if (mmap(*base, bytes, protection, flags_of(protection) | MAP_FIXED, fd, (off_t)offset) !=
+	    MAP_FAILED)
 		return 0;
 	rc = mapping_errno();
 	munmap(*base, bytes);
@@ -565,10 +655,7 @@ int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, bool read_only, st
 	if (rc)
 		return rc;
 	lowest = (uintptr_t)base;
-	rc = memory_mapped(base, bytes, page_bytes, protection, m, why);
-	if (!rc)
-		m->reports_residence = reports_residence(fd);
-	return rc;
+	return mapped_file(fd, base, bytes, page_bytes, protection, m, why);
 }
 
 void memory_unmap(struct mapping *m)

@@ -110,12 +110,12 @@ static const uint8_t descriptors_of[CONTROL_TYPE_END] = {
 #include "host-abi/control_requests.def"
 };
 
-/* A memfd as it should be, until it is cut: sealed too late, or not at all. */
+/* A memfd as it should be, all of it there, until it is cut: sealed too late, or not at all. */
 static int right_memfd(uint64_t bytes)
 {
 	int fd = memfd_create("right", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	if (ftruncate(fd, (off_t)bytes) == 0)
+	if (posix_fallocate(fd, 0, (off_t)bytes) == 0)
 		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	return fd;
 }

@@ -115,16 +115,31 @@ static inline int raw_number(int fd, uint32_t type, uint32_t number)
 	return raw_tell(fd, type, &in);
 }
 
+/* As the library's, all of it is there, unless it is large: the daemon brings in none of it. */
 static inline int raw_memfd(size_t bytes, int seals)
 {
+	const size_t large = 1 << 20;
 	int fd = memfd_create("raw", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	if (bytes && bytes <= large)
+		assert_int_equal(posix_fallocate(fd, 0, (off_t)bytes), 0);
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
 	return fd;
 }
 
 #define RAW_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+/* Skips the test where the kernel catches no access to a missing page. */
+static inline void raw_need_userfaultfd(void)
+{
+	const int user_mode_only = 1;
+	int fd = (int)syscall(SYS_userfaultfd, user_mode_only);
+
+	if (fd < 0)
+		skip();
+	close(fd);
+}
 
 static inline int raw_hello_with(int fd, int page, struct control_hello_reply *reply)
 {

@@ -3,6 +3,7 @@
  * kills. */
 #include <dlfcn.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include "control_priv.h"
 #include "raw_client.h"
@@ -43,6 +44,41 @@ TEST(sigbus__pages_become_zero)
 	assert_int_equal(memory_faults(&m), 9);
 	memory_unmap(&m);
 	assert_null(m.base);
+}
+
+/* Accessing a page that the file does not have brings none in, neither there nor, in numbers, here. */
+TEST(missing__pages_stay_so)
+{
+	raw_need_userfaultfd();
+	assert_int_equal(memory_guard(), 0);
+	for (int read_only = 0; read_only < 2; read_only++) {
+		int fd = memfd_create("sparse", MFD_CLOEXEC);
+		unsigned char there[PAGES];
+		unsigned int present = 0;
+		struct mapping m;
+		struct stat st;
+		const char *why;
+
+		assert_int_equal(ftruncate(fd, BYTES), 0);
+		assert_int_equal(pwrite(fd, "there", 5, 4096), 5);
+		assert_int_equal(memory_map_piece(fd, 0, BYTES, read_only, &m, &why), 0);
+		assert_memory_equal(m.base + 4096, "there", 5);
+		assert_int_equal(memory_faults(&m), 0);
+		for (int i = 2; i < PAGES; i++)
+			if (read_only)
+				assert_int_equal(((volatile uint8_t *)m.base)[i * 4096], 0);
+			else
+				((volatile uint8_t *)m.base)[i * 4096] = 1;
+		assert_int_equal(fstat(fd, &st), 0);
+		assert_int_equal(st.st_blocks, 8);
+		assert_int_equal(memory_faults(&m), 9);
+		assert_int_equal(mincore(m.base, BYTES, there), 0);
+		for (int i = 0; i < PAGES; i++)
+			present += there[i] & 1;
+		assert_in_range(present, 1, 8);
+		memory_unmap(&m);
+		close(fd);
+	}
 }
 
 /* A file's pages may be said to be larger than where it is mapped allows (tmpfs with huge pages):

@@ -553,8 +553,7 @@ static uint64_t blocks_of(int fd)
 TEST(memory__is_never_brought_in)
 {
 	const uint64_t bytes = 16 << 20;
-	int fd = raw_memfd(bytes, 0), page = raw_memfd(sizeof(struct client_page), RAW_SEALS);
-	struct control_hello_reply hello;
+	int fd = raw_memfd(bytes, 0);
 	uint32_t piece;
 	struct raw r = raw_client(f.path);
 
@@ -566,13 +565,56 @@ TEST(memory__is_never_brought_in)
 	assert_int_equal(raw_number(r.fd, CONTROL_DROP_PIECE, piece), -ENOENT);
 	assert_int_equal(blocks_of(fd), 3 * PAGE);
 	close(r.fd);
-	/* not even the page that every client has, except for what is written there */
-	r.fd = raw_connect(f.path);
-	assert_int_equal(raw_hello_with(r.fd, page, &hello), 0);
-	assert_true(blocks_of(page) < sizeof(struct client_page) / 2);
-	close(r.fd);
-	close(page);
 	close(fd);
+}
+
+enum { SPARSE_BYTES = 2 << 20 };
+
+/* Memory of that client none of whose pages is there, where the daemon has it. */
+static uint8_t *sparse(const struct raw *r, int *fd)
+{
+	struct control_mr in = {
+		.pd = r->pd, .access = 0xf, .count = 1, .run = {{.bytes = SPARSE_BYTES}}};
+	uint32_t lkey, *at;
+	uint64_t run;
+
+	*fd = raw_memfd(SPARSE_BYTES, 0);
+	assert_int_equal(add(r, *fd, 0, SPARSE_BYTES, &in.run[0].piece), 0);
+	assert_int_equal(raw_reg_mr(r->fd, &in, &lkey), 0);
+	assert_int_equal(look(r, lkey, 0, SPARSE_BYTES, &at, &run), 0);
+	return (uint8_t *)at;
+}
+
+/* Nor does an access of the daemon's, whose client loses its connection instead; others keep theirs. */
+TEST(memory__that_is_missing_stays_so)
+{
+	int fd[2], page = memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING), hasty;
+	struct raw r = raw_client(f.path), bystander = raw_client(f.path);
+	volatile uint8_t *at = sparse(&r, &fd[0]), *other = sparse(&bystander, &fd[1]);
+	struct control_hello_reply hello;
+
+	raw_need_userfaultfd();
+	assert_int_equal(memory_guard(), 0); /* cmocka has put its own there */
+	assert_int_equal(pwrite(fd[1], "\1", 1, 0), 1);
+	assert_int_equal(other[0], 1);
+	at[PAGE] = 1;
+	assert_int_equal(at[PAGE], 1);
+	assert_int_equal(blocks_of(fd[0]), 0);
+	assert_int_equal(raw_receive(r.fd, NULL, 0), RAW_GONE);
+	/* the page that every client has is memory like any other */
+	assert_int_equal(ftruncate(page, sizeof(struct client_page)), 0);
+	assert_int_equal(fcntl(page, F_ADD_SEALS, RAW_SEALS), 0);
+	hasty = raw_connect(f.path);
+	raw_hello_with(hasty, page, &hello);
+	assert_int_equal(raw_receive(hasty, NULL, 0), RAW_GONE);
+	assert_int_equal(blocks_of(page), 0);
+	assert_int_equal(raw_number(bystander.fd, CONTROL_DESTROY_QP, bystander.qpn), 0);
+	close(hasty);
+	close(page);
+	close(r.fd);
+	close(bystander.fd);
+	close(fd[0]);
+	close(fd[1]);
 }
 
 /* What one may have in regions is bounded by what there is, and counts no further than it lies in a
@@ -742,24 +784,6 @@ static void hold_up(const uint8_t *first, const uint8_t *second, unsigned int ms
 	pthread_join(thread, NULL);
 }
 
-enum { SPARSE_BYTES = 2 << 20 };
-
-/* Memory of that client none of whose pages is there, where the daemon has it. */
-static uint8_t *sparse(const struct raw *r)
-{
-	int fd = raw_memfd(SPARSE_BYTES, 0);
-	struct control_mr in = {
-		.pd = r->pd, .access = 0xf, .count = 1, .run = {{.bytes = SPARSE_BYTES}}};
-	uint32_t lkey, *at;
-	uint64_t run;
-
-	assert_int_equal(add(r, fd, 0, SPARSE_BYTES, &in.run[0].piece), 0);
-	assert_int_equal(raw_reg_mr(r->fd, &in, &lkey), 0);
-	assert_int_equal(look(r, lkey, 0, SPARSE_BYTES, &at, &run), 0);
-	close(fd);
-	return (uint8_t *)at;
-}
-
 static int ask_anything(int fd)
 {
 	struct control_port_reply port;
@@ -806,8 +830,9 @@ TEST(holes__their_user_pays)
 	struct raw neighbour = raw_client_as(f.path, 1000), first = raw_client_as(f.path, 1001),
 		   second = raw_client_as(f.path, 1001), third = raw_client_as(f.path, 1001),
 		   quick = raw_client_as(f.path, 1002);
-	uint8_t *above = sparse(&neighbour), *at = sparse(&first), *other = sparse(&second),
-		*back = sparse(&quick);
+	int fd[4];
+	const uint8_t *above = sparse(&neighbour, &fd[0]), *at = sparse(&first, &fd[1]),
+		      *other = sparse(&second, &fd[2]), *back = sparse(&quick, &fd[3]);
 
 	hold_up(at + SPARSE_BYTES - 64, at + SPARSE_BYTES, 200,
 		first.fd); /* as a rule the neighbour's */
@@ -815,11 +840,12 @@ TEST(holes__their_user_pays)
 	assert_int_equal(ask_anything(second.fd), 0);
 	assert_int_equal(hello_as(1001), RAW_GONE);
 	assert_int_equal(hello_as(1000), 0);
-	above[PAGE] = 1; /* that page is there */
+	assert_int_equal(pwrite(fd[0], "", 1, PAGE), 1); /* that page is there */
 	hold_up(other, above + PAGE, 200, second.fd);
 	assert_int_equal(raw_receive(third.fd, NULL, 0), RAW_GONE);
 	assert_int_equal(ask_anything(neighbour.fd), 0);
-	back[0] = 1; /* so is that one, by now: no other user's can be meant */
+	assert_int_equal(pwrite(fd[3], "", 1, 0),
+			 1); /* so is that one, by now: no other user's can be meant */
 	hold_up(back, back, 200, quick.fd);
 	assert_int_equal(ask_anything(neighbour.fd), 0);
 	assert_int_equal(fixture_counter(&f, COUNTER_client_held_up), 3);
@@ -832,4 +858,6 @@ TEST(holes__their_user_pays)
 	close(second.fd);
 	close(third.fd);
 	close(quick.fd);
+	for (int i = 0; i < 4; i++)
+		close(fd[i]);
 }

@@ -19,7 +19,7 @@
 #include <assert.h>
 #include "host-abi/trace_record.h"
 
-#define CONTROL_VERSION	       12u
+#define CONTROL_VERSION	       13u
 #define CONTROL_BYTES_MAX      512
 #define CONTROL_TEXT_BYTES_MAX 65536 /* of the reply to VIEW */
 
