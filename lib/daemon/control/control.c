@@ -223,7 +223,7 @@ int control_create(const struct control_config *config, struct control **out)
 	c->owner = geteuid();
 	TAILQ_INIT(&c->users);
 	TAILQ_INIT(&c->ended);
-	pieces_init(c);
+	TAILQ_INIT(&c->long_turns);
 	for (unsigned int i = 0; i < RETRY_WAITS; i++)
 		TAILQ_INIT(&c->waiting[i]);
 	if (!c->config.socket_mode)

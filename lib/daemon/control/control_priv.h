@@ -121,7 +121,8 @@ struct piece {
 	bool read_only;
 	uint64_t registered; /* bytes of the extents */
 	/* What is still to be populated, [populate_from, populate_to); then it is in
-	 * its user's long work. */
+	 * its user's long work, `of`. */
+	struct long_work *of;
 	TAILQ_ENTRY(piece) of_populating;
 	uint64_t populate_from, populate_to;
 };
@@ -293,9 +294,10 @@ struct client {
 			    ##__VA_ARGS__);                                                        \
 	} while (0)
 
-/* One user's: pieces with something to be populated, and mappings of destroyed ones (pieces.c). */
+/* One user's: pieces with something to be populated, and mappings of destroyed ones (pieces.c). It lasts as long as there are any. */
 struct long_work {
 	TAILQ_ENTRY(long_work) of_control;
+	uint32_t uid;
 	TAILQ_HEAD(, piece) populating;
 	TAILQ_HEAD(, leaving) leaving;
 };
@@ -332,8 +334,7 @@ struct control {
 	bool ended_first;	   /* this turn ends them before it serves requests */
 	struct client_queue waiting[RETRY_WAITS]; /* pending, each in the order of retry_ns */
 	unsigned int pending;
-	struct long_work long_work[USERS_MAX];
-	TAILQ_HEAD(, long_work) long_turns; /* of users who have any */
+	TAILQ_HEAD(, long_work) long_turns;
 	uint32_t connections;
 	uint64_t second_ns;    /* when this second began */
 	uint64_t sigbus_seen;  /* faults in clients' memory that have been counted */
@@ -538,8 +539,6 @@ void piece_deregister(struct piece *piece, uint64_t bytes);
 void pieces_turn(struct control *c);
 /* Is there more? */
 bool pieces_pending(const struct control *c);
-/* Sets up the lists of long work, empty. */
-void pieces_init(struct control *c);
 /* Unmaps all of it. */
 void pieces_leave_all(struct control *c);
 

@@ -35,37 +35,38 @@ struct leaving {
 
 /* ---- users' turns ---- */
 
-/* The long work of a client's user, to which the caller adds some: the user gets turns from now on. */
+/* The long work of a client's user, to which the caller adds some: the user gets turns from now on. NULL: no memory. */
 static struct long_work *long_work_of(const struct client *client)
 {
 	struct control *c = client->control;
-	struct long_work *w = &c->long_work[client_user(client)];
+	struct long_work *w;
 
-	if (TAILQ_EMPTY(&w->leaving) && TAILQ_EMPTY(&w->populating))
-		TAILQ_INSERT_TAIL(&c->long_turns, w, of_control);
+	TAILQ_FOREACH (w, &c->long_turns, of_control)
+		if (w->uid == client->uid)
+			return w;
+	w = malloc(sizeof(*w));
+	if (!w)
+		return NULL;
+	w->uid = client->uid;
+	TAILQ_INIT(&w->leaving);
+	TAILQ_INIT(&w->populating);
+	TAILQ_INSERT_TAIL(&c->long_turns, w, of_control);
 	return w;
 }
 
 /* Something has been removed from it: without any work the user gets no more turns. */
 static void long_work_less(struct control *c, struct long_work *w)
 {
-	if (TAILQ_EMPTY(&w->leaving) && TAILQ_EMPTY(&w->populating))
-		TAILQ_REMOVE(&c->long_turns, w, of_control);
-}
-
-void pieces_init(struct control *c)
-{
-	TAILQ_INIT(&c->long_turns);
-	for (unsigned int i = 0; i < USERS_MAX; i++) {
-		TAILQ_INIT(&c->long_work[i].leaving);
-		TAILQ_INIT(&c->long_work[i].populating);
-	}
+	if (!TAILQ_EMPTY(&w->leaving) || !TAILQ_EMPTY(&w->populating))
+		return;
+	TAILQ_REMOVE(&c->long_turns, w, of_control);
+	free(w);
 }
 
 /* ---- mappings ---- */
 
 /* The last bytes first: what is left keeps its beginning. */
-static void leave_some(struct control *c, struct leaving *l)
+static void leave_some(struct leaving *l)
 {
 	uint64_t bytes = l->bytes < l->step ? l->bytes : l->step, begun = control_now_ns(), ns;
 
@@ -89,7 +90,6 @@ static void leave_some(struct control *c, struct leaving *l)
 		return;
 	share_return(l->user, SHARE_mappings, 0, 1);
 	TAILQ_REMOVE(&l->of->leaving, l, of_leaving);
-	long_work_less(c, l->of);
 	free(l);
 }
 
@@ -100,7 +100,7 @@ static bool leave_next(struct control *c, const struct long_work *w)
 
 	if (!l || !control_may_bulk(c, l->user) || !share_user_take(l->user, SHARE_control_us, 1))
 		return false;
-	leave_some(c, l);
+	leave_some(l);
 	return true;
 }
 
@@ -224,16 +224,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static void populated(struct piece *piece)
-{
-	struct client *client = piece->object.client;
-	struct long_work *w = &client->control->long_work[client_user(client)];
-
-	TAILQ_REMOVE(&w->populating, piece, of_populating);
-	long_work_less(client->control, w);
-}
-
-static void populate_some(struct control *c, struct piece *piece)
+static void populate_some(struct piece *piece)
 {
 	uint64_t bytes = least(piece->populate_to - piece->populate_from, POPULATE_BYTES);
 	uint64_t begun = control_now_ns();
@@ -241,7 +232,7 @@ static void populate_some(struct control *c, struct piece *piece)
 	memory_populate(&piece->mapping, piece->populate_from, bytes);
 	piece->populate_from += bytes;
 	if (piece->populate_from == piece->populate_to)
-		populated(piece);
+		TAILQ_REMOVE(&piece->of->populating, piece, of_populating);
 	control_served(piece->object.client, begun);
 }
 
@@ -253,26 +244,26 @@ static bool populate_next(struct control *c, const struct long_work *w)
 	if (!piece || !control_may_bulk(c, piece->object.client->shares.user) ||
 	    !control_may_serve(piece->object.client))
 		return false;
-	populate_some(c, piece);
+	populate_some(piece);
 	return true;
 }
 
 void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes, bool at_once)
 {
-	struct control *c = piece->object.client->control;
 	bool waits = piece->populate_from < piece->populate_to;
-	struct long_work *w;
 
 	if (!waits && at_once) {
 		memory_populate(&piece->mapping, offset, bytes);
 		return;
 	}
 	if (!waits) {
+		piece->of = long_work_of(piece->object.client);
+		if (!piece->of)
+			return; /* its pages come one by one */
 		piece->populate_from = offset;
 		piece->populate_to = offset + bytes;
-		w = long_work_of(piece->object.client);
-		TAILQ_INSERT_TAIL(&w->populating, piece, of_populating);
-		c->pieces_changed = true;
+		TAILQ_INSERT_TAIL(&piece->of->populating, piece, of_populating);
+		piece->object.client->control->pieces_changed = true;
 		return;
 	}
 	/* What lies between comes with it, as far as it exists. */
@@ -285,7 +276,8 @@ static void forget_populating(struct piece *piece)
 {
 	if (piece->populate_from == piece->populate_to)
 		return;
-	populated(piece);
+	TAILQ_REMOVE(&piece->of->populating, piece, of_populating);
+	long_work_less(piece->object.client->control, piece->of);
 	piece->populate_from = piece->populate_to = 0;
 }
 
@@ -314,21 +306,24 @@ void piece_deregister(struct piece *piece, uint64_t bytes)
 void piece_unmap(struct piece *piece)
 {
 	struct client *client = piece->object.client;
-	struct control *c = client->control;
+	struct long_work *w;
 	struct leaving *l;
 
 	if (!piece->mapping.base)
 		return;
 	forget_populating(piece);
-	l = malloc(sizeof(*l));
+	w = long_work_of(client);
+	l = w ? malloc(sizeof(*l)) : NULL;
 	if (!l) {
+		if (w)
+			long_work_less(client->control, w);
 		mapping_give(client, piece->mapping.bytes);
 		memory_unmap(&piece->mapping);
 		return;
 	}
 	/* It is not touched any more, and its addresses are not reused before it is unmapped. */
 	memory_unguard(piece->mapping.range);
-	*l = (struct leaving){.of = long_work_of(client),
+	*l = (struct leaving){.of = w,
 			      .base = piece->mapping.base,
 			      .bytes = piece->mapping.bytes,
 			      .step = LEAVE_BYTES,
@@ -336,7 +331,7 @@ void piece_unmap(struct piece *piece)
 	share_leave(&client->shares, SHARE_mapped_bytes, l->bytes);
 	l->user = share_leave(&client->shares, SHARE_mappings, 1);
 	TAILQ_INSERT_TAIL(&l->of->leaving, l, of_leaving);
-	c->pieces_changed = true;
+	client->control->pieces_changed = true;
 	piece->mapping = (struct mapping){0};
 }
 
@@ -354,7 +349,9 @@ static bool long_turn(struct control *c)
 	TAILQ_REMOVE(&c->long_turns, w, of_control);
 	TAILQ_INSERT_TAIL(&c->long_turns, w, of_control);
 	done = leave_next(c, w);
-	return populate_next(c, w) || done;
+	done |= populate_next(c, w);
+	long_work_less(c, w);
+	return done;
 }
 
 void pieces_turn(struct control *c)
@@ -376,6 +373,10 @@ void pieces_turn(struct control *c)
 
 void pieces_leave_all(struct control *c)
 {
-	while (pieces_pending(c))
-		leave_some(c, TAILQ_FIRST(&TAILQ_FIRST(&c->long_turns)->leaving));
+	struct long_work *w;
+
+	while ((w = TAILQ_FIRST(&c->long_turns))) {
+		leave_some(TAILQ_FIRST(&w->leaving));
+		long_work_less(c, w);
+	}
 }

@@ -97,16 +97,23 @@ static uint64_t mapped_bytes_of(uid_t uid)
 	return 0;
 }
 
-/* Users take turns, not mappings: one who leaves many of them does not get more of the time than one who leaves a large one. */
+/* Users take turns, not mappings: one who leaves many of them does not get more of the time than one who leaves a large one,
+ * however many users there are. */
 TEST(time__is_not_divided_by_mapping)
 {
-	enum { MANY = 400 };
+	enum { MANY = 400, CROWD = USERS_MAX };
 	const uint64_t few = 512 << 10, bytes = 64 << 20;
 	int small = raw_memfd(few, 0), large = raw_memfd(bytes, 0);
 	/* While others are there, nobody gets more than his time. */
-	struct raw other[2] = {raw_client_as(f.path, 1002), raw_client_as(f.path, 1003)}, many, one;
+	int crowd[CROWD];
+	struct raw many, one;
 	uint64_t most;
 
+	for (unsigned int i = 0; i < CROWD; i++) {
+		raw_be(2000 + i);
+		crowd[i] = raw_connect(f.path);
+	}
+	raw_be(0);
 	fill(small, few);
 	fill(large, bytes);
 	many = client_with(1000, small, few, MANY);
@@ -123,6 +130,6 @@ TEST(time__is_not_divided_by_mapping)
 		usleep(100);
 	close(large);
 	close(small);
-	close(other[0].fd);
-	close(other[1].fd);
+	for (unsigned int i = 0; i < CROWD; i++)
+		close(crowd[i]);
 }
