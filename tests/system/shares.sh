@@ -22,7 +22,7 @@ floors='85 80'
 declare -A floors_of=([cm_commands]='80 70')
 # What an attack does may last longer than a sample: then the attackers go on all the time, and means of samples that last so long,
 # ms, are judged.
-declare -A lasts=([holes]=1000)
+declare -A lasts=([holes]=1000 [locks]=1000)
 PAIRS=20   # of samples, after which the medians are judged ...
 TURNS=4    # ... and up to so many times as many, until the rates are kept ...
 ENOUGH=240 # ... while the test has run for fewer seconds
@@ -54,13 +54,14 @@ for row in re.findall(r"^(?:DATA_)?SHARE\(([^\"]*)\"", text, flags=re.M):
 PY
 }
 
-# nobody_holds USER...: they hold nothing any more; some may have to wait until they have paid for what they did.
+# nobody_holds USER...: they hold nothing any more; some may have yet to pay for what they did.
 nobody_holds() {
 	limits | python3 -c '
 import json, sys
 answer = json.load(sys.stdin)
 answer = answer.get("/softhca/limits", answer)
-sys.exit(any(str(h["uid"]) in sys.argv[1:] and h["name"] != "held_up_ms" for h in answer["holders"].values()))' "$@"
+sys.exit(any(str(h["uid"]) in sys.argv[1:] and h["held"] and h["name"] not in ("held_up_ms", "waited_ms")
+             for h in answer["holders"].values()))' "$@"
 }
 
 # were_refused ROW...: somebody was, in each of these rows. The data path makes wait instead: a quarter is in use. Requests of
@@ -79,13 +80,13 @@ sys.exit(not all(taken.get(name) for name in sys.argv[1:]))' "$@"
 
 holds() { grep -q holding "$SCRATCH/$1.log"; }
 
-# two SIDE NAME: two users who do that at this daemon, from when they hold what they take. Leaves the processes in $two.
+# two SIDE NAME USER: he and the next one do that at this daemon; from when they hold what they take. Leaves the processes in $two.
 two() {
 	local user kinder=0
 	# What CPU they themselves take is not the daemon's to share out.
 	case $2 in requests | log | cm_commands) kinder=15 ;; esac
 	two=()
-	for user in 60001 60002; do
+	for user in "$3" $(($3 + 1)); do
 		start "$1.$user" setsid nice -n "$kinder" setpriv --reuid "$user" --regid "$user" --clear-groups "$attacker" \
 			"$SCRATCH/$1.sock" "$2"
 		two+=("$started")
@@ -163,12 +164,14 @@ gets_everything() {
 
 attack() { # attack NAME ROW...
 	local name=$1 kept turn floor
+	# Others each time: some have yet to pay.
+	local user=$((next_user += 10))
 	shift
 	floor="${lasts[$name]:+mean}"
 	floor="${floor:-median} ${SHARES_FLOORS:-${floors_of[$name]:-$floors}}"
-	two attacked "$name"
+	two attacked "$name" $user
 	attackers=("${two[@]}")
-	check "$name: they were refused ($(sed -n 1p "$SCRATCH/attacked.60001.log"), $(sed -n 1p "$SCRATCH/attacked.60002.log"))" \
+	check "$name: they were refused ($(sed -n 1p "$SCRATCH/attacked.$user.log"), $(sed -n 1p "$SCRATCH/attacked.$((user + 1)).log"))" \
 		wait_for 20 were_refused "$@"
 	check "$name: another user gets something of everything" gets_everything "$name"
 	rm -f "$SCRATCH/pairs"
@@ -185,7 +188,7 @@ attack() { # attack NAME ROW...
 		check "$name: another user keeps its rates: $kept" are_kept $floor
 	fi
 	end "${attackers[@]}"
-	check "$name: all of it comes back" wait_for 30 nobody_holds 60001 60002
+	check "$name: all of it comes back" wait_for 30 nobody_holds $user $((user + 1))
 }
 
 cpu=$(taskset -p -c $$ | sed 's/.*: //; s/[,-].*//')
@@ -196,7 +199,8 @@ declare -A to_victim from_victim
 for side in "${!daemons[@]}"; do
 	check "the victim begins: $side" victim_begins "$side" "${daemons[$side]}"
 done
-two fair idle
+next_user=60000
+two fair idle $next_user
 neighbours=("${two[@]}")
 for name in ${SOFTHCA_SHARES:-$(awk '!seen[$2]++ { print $2 }' "$SCRATCH/rows")}; do
 	# shellcheck disable=SC2046

@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -40,6 +41,7 @@ enum {
 	HUGE_BYTES = 2 << 20,
 	LARGE_BYTES = 1 << 30,
 	REGISTERS_MAX = 31,
+	WAIT_NS_LEAST = 1000000, /* of a wait that counts */
 };
 
 /* end is written last when made, first when removed; all atomic. */
@@ -205,14 +207,47 @@ static void on_other_memory(int sig, siginfo_t *info, void *context)
 	}
 }
 
+static void blame(struct range *r, uint64_t ns)
+{
+	__atomic_add_fetch(&r->held_up_ns, ns, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&held_up_total, 1, __ATOMIC_RELEASE);
+}
+
 static void on_sigbus(int sig, siginfo_t *info, void *context)
 {
-	int saved = errno;
+	const struct wait wait = wait_begin();
 	struct range *r = range_of((uintptr_t)info->si_addr);
+	int saved = errno;
+	uint64_t ns;
 
 	if (!r || !replace(r, (uintptr_t)info->si_addr))
 		on_other_memory(sig, info, context);
+	ns = wait_ns(&wait);
+	if (r && ns)
+		blame(r, ns);
 	errno = saved;
+}
+
+/* ---- waits ---- */
+
+/* How often this thread has waited. */
+static long switches(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_THREAD, &usage) ? 0 : usage.ru_nvcsw;
+}
+
+struct wait wait_begin(void)
+{
+	return (struct wait){control_now_ns(), switches()};
+}
+
+uint64_t wait_ns(const struct wait *w)
+{
+	const uint64_t ns = control_now_ns() - w->since_ns;
+
+	return ns >= WAIT_NS_LEAST && switches() != w->switches ? ns : 0;
 }
 
 /* ---- holes ---- */
@@ -275,12 +310,6 @@ static bool end_there(struct range *const *r, unsigned int n, uintptr_t at)
 		if (r[i] && at - __atomic_load_n(&r[i]->end, __ATOMIC_RELAXED) < PAGE_BYTES)
 			return true;
 	return false;
-}
-
-static void blame(struct range *r, uint64_t ns)
-{
-	__atomic_add_fetch(&r->held_up_ns, ns, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&held_up_total, 1, __ATOMIC_RELEASE);
 }
 
 static void blame_registers(const ucontext_t *u, uint64_t ns)

@@ -224,6 +224,7 @@ int control_create(const struct control_config *config, struct control **out)
 	TAILQ_INIT(&c->users);
 	TAILQ_INIT(&c->ended);
 	TAILQ_INIT(&c->long_turns);
+	TAILQ_INIT(&c->long_stands);
 	for (unsigned int i = 0; i < RETRY_WAITS; i++)
 		TAILQ_INIT(&c->waiting[i]);
 	if (!c->config.socket_mode)
@@ -447,6 +448,22 @@ static bool has_time(struct client *client)
 	return share_fits(&client->shares, SHARE_held_up_ms, 0, false);
 }
 
+static bool pays(const struct control *c, uint32_t uid)
+{
+	return c->company && uid != 0 && uid != c->owner;
+}
+
+void user_waited(struct control *c, struct share_user *u, uint32_t uid, uint64_t ns)
+{
+	if (ns && pays(c, uid))
+		share_user_spend(u, SHARE_waited_ms, ns / NS_IN_MS);
+}
+
+void client_waited(struct client *client, uint64_t ns)
+{
+	user_waited(client->control, client->shares.user, client->uid, ns);
+}
+
 void client_held_up(struct client *client, uint64_t ns)
 {
 	struct control *c = client->control;
@@ -457,7 +474,7 @@ void client_held_up(struct client *client, uint64_t ns)
 	count(&device_first(c)->config.hca->counters, COUNTER_client_held_up);
 	CLIENT_LOG(client, WARNING, "held up a thread for %u ms by punching holes into its memory",
 		   (unsigned int)(ns / NS_IN_MS));
-	if (!c->company || client->uid == 0 || client->uid == c->owner)
+	if (!pays(c, client->uid))
 		return;
 	share_spend(&client->shares, SHARE_held_up_ms, ns / NS_IN_MS);
 	if (has_time(client))
@@ -564,6 +581,8 @@ static void let_time_pass(struct control *c)
 		share_refill(c->shares, SHARE_log_lines);
 		share_refill(c->shares, SHARE_neighbours);
 		share_refill_together(c->shares, SHARE_held_up_ms);
+		share_refill_together(c->shares, SHARE_waited_ms);
+		pieces_go_on(c);
 		memset(c->looked_ns, 0, sizeof(c->looked_ns));
 		c->looked_all_ns = 0;
 	}

@@ -297,6 +297,7 @@ struct client {
 /* One user's: pieces with something to be populated, and mappings of destroyed ones (pieces.c). It lasts as long as there are any. */
 struct long_work {
 	TAILQ_ENTRY(long_work) of_control;
+	bool stands; /* in control.long_stands */
 	uint32_t uid;
 	TAILQ_HEAD(, piece) populating;
 	TAILQ_HEAD(, leaving) leaving;
@@ -334,7 +335,9 @@ struct control {
 	bool ended_first;	   /* this turn ends them before it serves requests */
 	struct client_queue waiting[RETRY_WAITS]; /* pending, each in the order of retry_ns */
 	unsigned int pending;
-	TAILQ_HEAD(, long_work) long_turns;
+	TAILQ_HEAD(long_works, long_work) long_turns;
+	struct long_works
+		long_stands; /* of users in debt (SHARE_waited_ms), until the next second */
 	uint32_t connections;
 	uint64_t second_ns;    /* when this second began */
 	uint64_t sigbus_seen;  /* faults in clients' memory that have been counted */
@@ -414,6 +417,10 @@ static inline uint16_t client_user(const struct client *client)
 void client_held_up(struct client *client, uint64_t ns);
 /* The same, for all holes in its memory so far. */
 void client_look_for_holes(struct client *client);
+/* Mapping or unmapping its files has kept this thread waiting for `ns`, 0: not. Charges its user
+ * (SHARE_waited_ms). */
+void client_waited(struct client *client, uint64_t ns);
+void user_waited(struct control *c, struct share_user *u, uint32_t uid, uint64_t ns);
 /* Its connection ends at once, with all that it has. */
 void client_end(struct client *client);
 int control_watch(int epoll, int fd, struct source *source, uint32_t events);
@@ -521,12 +528,16 @@ static inline int mapping_errno(void)
 }
 
 /* pieces.c */
+/* Has its user kept the control thread waiting for too long (SHARE_waited_ms)? */
+bool mapping_must_wait(struct client *client);
 /* The client's share for one more mapping of `bytes`. 0; -ENOSPC; -EAGAIN: it will fit when what is
- * leaving has left. Given back by mapping_give(), or by piece_unmap() when it is unmapped. */
+ * leaving has left, or its user is in debt (SHARE_waited_ms). Given back by mapping_give(), or by
+ * mapping_leave() when it is unmapped. */
 int mapping_take(struct client *client, uint64_t bytes);
 void mapping_give(struct client *client, uint64_t bytes);
-/* Starts unmapping it, bit by bit: pieces_leave(). The object stays. Nothing may access it any
- * more. */
+/* Starts unmapping it, bit by bit: pieces_turn(). Nothing may access it any more. */
+void mapping_leave(struct client *client, struct mapping *m);
+/* The same of a piece. The object stays. */
 void piece_unmap(struct piece *piece);
 /* Populates [offset, offset + bytes), at once or bit by bit: pieces_turn(). */
 void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes, bool at_once);
@@ -539,6 +550,8 @@ void piece_deregister(struct piece *piece, uint64_t bytes);
 void pieces_turn(struct control *c);
 /* Is there more? */
 bool pieces_pending(const struct control *c);
+/* Those that stand have turns again. */
+void pieces_go_on(struct control *c);
 /* Unmaps all of it. */
 void pieces_leave_all(struct control *c);
 
@@ -598,6 +611,16 @@ void memory_populate(const struct mapping *m, uint64_t offset, uint64_t bytes);
 int memory_mapped(void *at, uint64_t bytes, uint64_t page_bytes, int protection, struct mapping *m,
 		  const char **why);
 void memory_unmap(struct mapping *m);
+/* To map or unmap a file, the kernel takes a lock of it, which whoever punches a hole holds while the
+ * hole is unmapped everywhere: its owner can map it thousands of times before. wait_ns() tells for how
+ * long the thread has waited in the kernel since wait_begin(): 0, if it was short or only left the CPU
+ * to others. Async-signal-safe. */
+struct wait {
+	uint64_t since_ns;
+	long switches;
+};
+struct wait wait_begin(void);
+uint64_t wait_ns(const struct wait *w);
 /* For unmapping by hand: first stop guarding its pages; then, when all is unmapped, stop counting
  * it against the kernel's limit of mappings. */
 void memory_unguard(uint32_t range);

@@ -247,6 +247,7 @@ void client_bind(const struct client *client, void *at, uint64_t bytes)
 
 static int map_page(struct client *client, int fd, const char **why)
 {
+	const struct wait wait = wait_begin();
 	int rc = mapping_take(client, sizeof(struct client_page));
 
 	*why = "more than there is room for";
@@ -255,6 +256,7 @@ static int map_page(struct client *client, int fd, const char **why)
 	rc = memory_map(fd, sizeof(struct client_page), MEMORY_SEAL_SEALED, &client->page, why);
 	if (rc)
 		mapping_give(client, sizeof(struct client_page));
+	client_waited(client, wait_ns(&wait));
 	return rc;
 }
 

@@ -44,9 +44,13 @@ static struct long_work *long_work_of(const struct client *client)
 	TAILQ_FOREACH (w, &c->long_turns, of_control)
 		if (w->uid == client->uid)
 			return w;
+	TAILQ_FOREACH (w, &c->long_stands, of_control)
+		if (w->uid == client->uid)
+			return w;
 	w = malloc(sizeof(*w));
 	if (!w)
 		return NULL;
+	w->stands = false;
 	w->uid = client->uid;
 	TAILQ_INIT(&w->leaving);
 	TAILQ_INIT(&w->populating);
@@ -59,22 +63,27 @@ static void long_work_less(struct control *c, struct long_work *w)
 {
 	if (!TAILQ_EMPTY(&w->leaving) || !TAILQ_EMPTY(&w->populating))
 		return;
-	TAILQ_REMOVE(&c->long_turns, w, of_control);
+	if (w->stands)
+		TAILQ_REMOVE(&c->long_stands, w, of_control);
+	else
+		TAILQ_REMOVE(&c->long_turns, w, of_control);
 	free(w);
 }
 
 /* ---- mappings ---- */
 
 /* The last bytes first: what is left keeps its beginning. */
-static void leave_some(struct leaving *l)
+static void leave_some(struct control *c, struct leaving *l)
 {
 	uint64_t bytes = l->bytes < l->step ? l->bytes : l->step, begun = control_now_ns(), ns;
+	const struct wait wait = wait_begin();
 
 	/* Pages as large as a GiB go with the rest, whole. */
 	if (munmap(l->base + (l->bytes - bytes), bytes)) {
 		bytes = l->bytes;
 		munmap(l->base, bytes);
 	}
+	user_waited(c, l->user, l->of->uid, wait_ns(&wait));
 	ns = control_now_ns() - begun;
 	if (ns > LEAVE_QUICK_NS)
 		l->step = LEAVE_BYTES;
@@ -100,7 +109,7 @@ static bool leave_next(struct control *c, const struct long_work *w)
 
 	if (!l || !control_may_bulk(c, l->user) || !share_user_take(l->user, SHARE_control_us, 1))
 		return false;
-	leave_some(l);
+	leave_some(c, l);
 	return true;
 }
 
@@ -108,18 +117,26 @@ static bool leave_next(struct control *c, const struct long_work *w)
 static int take(struct client *client, enum share row, uint64_t n)
 {
 	struct share_client *s = &client->shares;
+	struct control *c = client->control;
 
-	if (pieces_pending(client->control) && !share_fits(s, row, n, false) &&
+	if ((pieces_pending(c) || !TAILQ_EMPTY(&c->long_stands)) && !share_fits(s, row, n, false) &&
 	    share_fits(s, row, n, true))
 		return -EAGAIN;
 	return share_take(s, row, n);
 }
 
+bool mapping_must_wait(struct client *client)
+{
+	return client->control->company && share_use(&client->shares, SHARE_waited_ms, 0);
+}
+
 int mapping_take(struct client *client, uint64_t bytes)
 {
-	int rc =
-		bytes > CONTROL_PIECE_BYTES_MAX ? -ENOSPC : take(client, SHARE_mapped_bytes, bytes);
+	int rc;
 
+	if (mapping_must_wait(client))
+		return -EAGAIN;
+	rc = bytes > CONTROL_PIECE_BYTES_MAX ? -ENOSPC : take(client, SHARE_mapped_bytes, bytes);
 	if (rc)
 		return rc;
 	rc = take(client, SHARE_mappings, 1);
@@ -139,6 +156,7 @@ static int map_piece(const struct call *call, const struct control_piece *in, st
 {
 	struct client *client = call->client;
 	const char *why = "more than there is room for";
+	const struct wait wait = wait_begin();
 	int rc = mapping_take(client, in->bytes);
 
 	if (!rc) {
@@ -152,6 +170,7 @@ static int map_piece(const struct call *call, const struct control_piece *in, st
 		client_bind(client, piece->mapping.base, piece->mapping.bytes);
 	} else if (wanted && rc != -EAGAIN)
 		CLIENT_LOG(client, WARNING, "piece refused: it is %s", why);
+	client_waited(client, wait_ns(&wait));
 	return rc;
 }
 
@@ -303,36 +322,40 @@ void piece_deregister(struct piece *piece, uint64_t bytes)
 
 /* ---- leaving ---- */
 
-void piece_unmap(struct piece *piece)
+void mapping_leave(struct client *client, struct mapping *m)
 {
-	struct client *client = piece->object.client;
 	struct long_work *w;
 	struct leaving *l;
 
-	if (!piece->mapping.base)
+	if (!m->base)
 		return;
-	forget_populating(piece);
 	w = long_work_of(client);
 	l = w ? malloc(sizeof(*l)) : NULL;
 	if (!l) {
 		if (w)
 			long_work_less(client->control, w);
-		mapping_give(client, piece->mapping.bytes);
-		memory_unmap(&piece->mapping);
+		mapping_give(client, m->bytes);
+		memory_unmap(m);
 		return;
 	}
 	/* It is not touched any more, and its addresses are not reused before it is unmapped. */
-	memory_unguard(piece->mapping.range);
+	memory_unguard(m->range);
 	*l = (struct leaving){.of = w,
-			      .base = piece->mapping.base,
-			      .bytes = piece->mapping.bytes,
+			      .base = m->base,
+			      .bytes = m->bytes,
 			      .step = LEAVE_BYTES,
-			      .range = piece->mapping.range};
+			      .range = m->range};
 	share_leave(&client->shares, SHARE_mapped_bytes, l->bytes);
 	l->user = share_leave(&client->shares, SHARE_mappings, 1);
 	TAILQ_INSERT_TAIL(&l->of->leaving, l, of_leaving);
 	client->control->pieces_changed = true;
-	piece->mapping = (struct mapping){0};
+	*m = (struct mapping){0};
+}
+
+void piece_unmap(struct piece *piece)
+{
+	forget_populating(piece);
+	mapping_leave(piece->object.client, &piece->mapping);
 }
 
 bool pieces_pending(const struct control *c)
@@ -340,14 +363,37 @@ bool pieces_pending(const struct control *c)
 	return !TAILQ_EMPTY(&c->long_turns);
 }
 
-/* Works for the first user, who then goes to the end. False: nothing was done. */
+/* The first user goes to the end, or stands. False: he stands. */
+static bool may_go_on(struct control *c, struct long_work *w)
+{
+	const struct leaving *l = TAILQ_FIRST(&w->leaving);
+
+	w->stands = l && c->company && !share_user_take(l->user, SHARE_waited_ms, 0);
+	TAILQ_REMOVE(&c->long_turns, w, of_control);
+	if (w->stands)
+		TAILQ_INSERT_TAIL(&c->long_stands, w, of_control);
+	else
+		TAILQ_INSERT_TAIL(&c->long_turns, w, of_control);
+	return !w->stands;
+}
+
+void pieces_go_on(struct control *c)
+{
+	struct long_work *w;
+
+	TAILQ_FOREACH (w, &c->long_stands, of_control)
+		w->stands = false;
+	TAILQ_CONCAT(&c->long_turns, &c->long_stands, of_control);
+}
+
+/* Works for the first user. False: nothing was done. */
 static bool long_turn(struct control *c)
 {
 	struct long_work *w = TAILQ_FIRST(&c->long_turns);
 	bool done;
 
-	TAILQ_REMOVE(&c->long_turns, w, of_control);
-	TAILQ_INSERT_TAIL(&c->long_turns, w, of_control);
+	if (!may_go_on(c, w))
+		return false;
 	done = leave_next(c, w);
 	done |= populate_next(c, w);
 	long_work_less(c, w);
@@ -375,8 +421,9 @@ void pieces_leave_all(struct control *c)
 {
 	struct long_work *w;
 
+	pieces_go_on(c);
 	while ((w = TAILQ_FIRST(&c->long_turns))) {
-		leave_some(TAILQ_FIRST(&w->leaving));
+		leave_some(c, TAILQ_FIRST(&w->leaving));
 		long_work_less(c, w);
 	}
 }

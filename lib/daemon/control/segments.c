@@ -127,7 +127,8 @@ static int judge(struct client *client, const struct control_segment *in, uint64
 	return -ENOSPC;
 }
 
-/* All of a segment, attached. 0; -EPERM: of another namespace; as judge(); -errno of shmat(). */
+/* All of a segment, attached. 0; -EPERM: of another namespace; as judge() and mapping_take(); -errno of
+ * shmat(). */
 static int attach(struct client *client, const struct control_segment *in, void **at,
 		  uint64_t *bytes, uint64_t *page_bytes)
 {
@@ -135,6 +136,8 @@ static int attach(struct client *client, const struct control_segment *in, void 
 
 	if (!client->same_ipc || !segments_same_namespace(client->pid))
 		return -EPERM;
+	if (mapping_must_wait(client))
+		return -EAGAIN;
 	/* Attaching is not without effect: with kernel.shm_rmid_forced the last to detach destroys
 	 * a segment. So that of a stranger is not even attached. */
 	rc = judge(client, in, 1, bytes);
@@ -166,14 +169,16 @@ int run_add_segment(struct call *call)
 	const struct control_segment *in = call->body;
 	struct client *client = call->client;
 	uint64_t bytes = 0, page_bytes = 0;
+	const struct wait wait = wait_begin();
 	struct piece *piece;
 	const char *why;
-	void *at;
+	void *at = NULL;
 	int rc;
 
 	if (in->flags & ~(uint32_t)PIECE_READ_ONLY)
 		return -EINVAL;
 	rc = attach(client, in, &at, &bytes, &page_bytes);
+	client_waited(client, wait_ns(&wait));
 	if (rc)
 		return rc;
 	piece = object_make(client, OBJECT_PIECE, sizeof(*piece), &rc);

@@ -44,6 +44,8 @@ static void look_for_company(struct control *c)
 	TAILQ_FOREACH (u, &c->users, of_control)
 		n += u->uid != c->owner || u->strangers;
 	c->company = n > 1;
+	if (!c->company)
+		pieces_go_on(c);
 }
 
 static struct user *user_make(struct control *c, uint32_t uid)

@@ -179,6 +179,46 @@ unsigned int attack_linger(void)
 	return n;
 }
 
+/* ---- a file's locks ---- */
+
+enum { MAPPINGS = 400 };
+static int locked;
+
+/* Punches holes into a file that it has mapped many times: while they are unmapped, nobody else maps the file. */
+static void punch(int file)
+{
+	static void *at[MAPPINGS];
+
+	for (int i = 0; i < MAPPINGS; i++)
+		at[i] = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	for (;;) {
+		for (int i = 0; i < MAPPINGS; i++)
+			madvise(at[i], LARGE, MADV_POPULATE_WRITE);
+		fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, LARGE);
+	}
+}
+
+unsigned int attack_locks(void)
+{
+	struct control_hello_reply hello;
+
+	busy[0] = open_once(&hello);
+	locked = raw_memfd(LARGE, RAW_SEALS);
+	if (fork() == 0)
+		punch(locked);
+	return MAPPINGS;
+}
+
+/* Has it mapped and unmapped. */
+void again_locks(void)
+{
+	const struct control_piece in = {.bytes = LARGE};
+	uint32_t piece;
+
+	if (raw_add_piece(busy[0], locked, &in, &piece) == 0)
+		raw_number(busy[0], CONTROL_DROP_PIECE, piece);
+}
+
 static int refused = -1, wrong[2];
 
 unsigned int attack_log(void)

@@ -182,6 +182,7 @@ static const struct {
 	{"connect", attack_connect, NULL},
 	{"linger", attack_linger, NULL},
 	{"requests", attack_requests, again_requests},
+	{"locks", attack_locks, again_locks},
 	{"log", attack_log, again_log},
 	{"resolve", attack_resolve, again_resolve},
 	{"map", attack_map, NULL},

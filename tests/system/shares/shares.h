@@ -22,10 +22,10 @@ uint32_t datagram_qp(const struct raw *r);
 int attach(const struct raw *r, uint32_t qpn, uint32_t n);
 
 unsigned int attack_connect(void), attack_requests(void), attack_linger(void), attack_log(void),
-	attack_resolve(void), attack_map(void), attack_register(void), attack_scatter(void),
-	attack_objects(void), attack_attach(void);
+	attack_locks(void), attack_resolve(void), attack_map(void), attack_register(void),
+	attack_scatter(void), attack_objects(void), attack_attach(void);
 /* What comes back by itself is taken again. */
-void again_requests(void), again_log(void), again_resolve(void);
+void again_requests(void), again_locks(void), again_log(void), again_resolve(void);
 
 /* ---- commands of the connection manager ---- */
 

@@ -407,6 +407,7 @@ void fixture_kill_control(struct fixture *f)
 		share_refill(f->shares, SHARE_log_lines);
 		share_refill(f->shares, SHARE_neighbours);
 		share_refill(f->shares, SHARE_held_up_ms);
+		share_refill(f->shares, SHARE_waited_ms);
 	}
 	DIE_IF(shares_holders(f->shares, NULL, 0));
 	shares_destroy(f->shares);

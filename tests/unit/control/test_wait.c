@@ -161,6 +161,7 @@ TEST(debt__is_paid_to_others_not_to_nobody)
 	TAILQ_INIT(&c->users);
 	TAILQ_INIT(&c->ended);
 	TAILQ_INIT(&c->long_turns);
+	TAILQ_INIT(&c->long_stands);
 	assert_int_equal(share_client_begin(shares, 1000, 1, &debtor.shares), 0);
 	for (int company = 1; company >= 0; company--) {
 		share_spend(&debtor.shares, SHARE_control_us, MS);
