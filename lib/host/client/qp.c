@@ -305,61 +305,50 @@ static int ask_to_modify(struct softhca_qp *qp, const struct control_qp_attr *in
 	return rc;
 }
 
-static struct control_address address_to(const struct softhca_ah_attr *from)
-{
-	struct control_address to = {.flow_label = from->flow_label,
-				     .gid_index = from->gid_index,
-				     .traffic_class = from->traffic_class,
-				     .hop_limit = from->hop_limit,
-				     .sl = from->sl};
-
-	memcpy(to.dgid, from->dgid, sizeof(to.dgid));
-	return to;
-}
-
-static struct softhca_ah_attr address_from(const struct control_address *from)
-{
-	struct softhca_ah_attr to = {.gid_index = from->gid_index,
-				     .traffic_class = from->traffic_class,
-				     .hop_limit = from->hop_limit,
-				     .sl = from->sl,
-				     .flow_label = from->flow_label};
-
-	memcpy(to.dgid, from->dgid, sizeof(to.dgid));
-	return to;
-}
+/* Between the public structure and the daemon's, in either direction: the fields have the same names. */
+#define COPY_ADDRESS(to, from)                                                                     \
+	do {                                                                                       \
+		memcpy((to)->dgid, (from)->dgid, sizeof((to)->dgid));                              \
+		(to)->gid_index = (from)->gid_index;                                               \
+		(to)->traffic_class = (from)->traffic_class;                                       \
+		(to)->hop_limit = (from)->hop_limit;                                               \
+		(to)->sl = (from)->sl;                                                             \
+		(to)->flow_label = (from)->flow_label;                                             \
+	} while (0)
+#define COPY_ATTRIBUTES(to, from)                                                                  \
+	do {                                                                                       \
+		(to)->state = (from)->state;                                                       \
+		(to)->cur_state = (from)->cur_state;                                               \
+		(to)->access = (from)->access;                                                     \
+		(to)->qkey = (from)->qkey;                                                         \
+		(to)->dest_qpn = (from)->dest_qpn;                                                 \
+		(to)->rq_psn = (from)->rq_psn;                                                     \
+		(to)->sq_psn = (from)->sq_psn;                                                     \
+		(to)->path_mtu = (from)->path_mtu;                                                 \
+		(to)->timeout = (from)->timeout;                                                   \
+		(to)->retry_cnt = (from)->retry_cnt;                                               \
+		(to)->rnr_retry = (from)->rnr_retry;                                               \
+		(to)->min_rnr_timer = (from)->min_rnr_timer;                                       \
+		(to)->max_rd_atomic = (from)->max_rd_atomic;                                       \
+		(to)->max_dest_rd_atomic = (from)->max_dest_rd_atomic;                             \
+		(to)->pkey_index = (from)->pkey_index;                                             \
+		(to)->port = (from)->port;                                                         \
+		(to)->alternate_timeout = (from)->alternate_timeout;                               \
+		(to)->alternate_pkey_index = (from)->alternate_pkey_index;                         \
+		(to)->alternate_port = (from)->alternate_port;                                     \
+		(to)->path_mig_state = (from)->path_mig_state;                                     \
+		COPY_ADDRESS(&(to)->av, &(from)->av);                                              \
+		COPY_ADDRESS(&(to)->alternate, &(from)->alternate);                                \
+	} while (0)
 
 int softhca_modify_qp(struct softhca_qp *qp, const struct softhca_qp_attr *attr, uint32_t mask)
 {
-	struct control_qp_attr in = {
-		.qpn = qp->number,
-		.mask = mask,
-		.state = attr->state,
-		.cur_state = attr->cur_state,
-		.access = attr->access,
-		.qkey = attr->qkey,
-		.dest_qpn = attr->dest_qpn,
-		.rq_psn = attr->rq_psn,
-		.sq_psn = attr->sq_psn,
-		.path_mtu = attr->path_mtu,
-		.timeout = attr->timeout,
-		.retry_cnt = attr->retry_cnt,
-		.rnr_retry = attr->rnr_retry,
-		.min_rnr_timer = attr->min_rnr_timer,
-		.max_rd_atomic = attr->max_rd_atomic,
-		.max_dest_rd_atomic = attr->max_dest_rd_atomic,
-		.pkey_index = attr->pkey_index,
-		.port = attr->port,
-		.av = address_to(&attr->av),
-		.alternate = address_to(&attr->alternate),
-		.alternate_timeout = attr->alternate_timeout,
-		.alternate_pkey_index = attr->alternate_pkey_index,
-		.alternate_port = attr->alternate_port,
-		.path_mig_state = attr->path_mig_state,
-	};
+	struct control_qp_attr in = {.qpn = qp->number, .mask = mask};
 	uint8_t before = __atomic_load_n(&qp->state, __ATOMIC_ACQUIRE);
-	int rc = ask_to_modify(qp, &in);
+	int rc;
 
+	COPY_ATTRIBUTES(&in, attr);
+	rc = ask_to_modify(qp, &in);
 	if (rc)
 		return rc;
 	if (mask & SOFTHCA_QP_QKEY)
@@ -377,30 +366,8 @@ int softhca_query_qp(struct softhca_qp *qp, struct softhca_qp_attr *attr)
 
 	if (rc)
 		return rc;
-	*attr = (struct softhca_qp_attr){
-		.state = r.state,
-		.cur_state = r.cur_state,
-		.access = r.access,
-		.qkey = r.qkey,
-		.dest_qpn = r.dest_qpn,
-		.rq_psn = r.rq_psn,
-		.sq_psn = r.sq_psn,
-		.av = address_from(&r.av),
-		.path_mtu = r.path_mtu,
-		.timeout = r.timeout,
-		.retry_cnt = r.retry_cnt,
-		.rnr_retry = r.rnr_retry,
-		.min_rnr_timer = r.min_rnr_timer,
-		.max_rd_atomic = r.max_rd_atomic,
-		.max_dest_rd_atomic = r.max_dest_rd_atomic,
-		.pkey_index = r.pkey_index,
-		.port = r.port,
-		.alternate = address_from(&r.alternate),
-		.alternate_timeout = r.alternate_timeout,
-		.alternate_pkey_index = r.alternate_pkey_index,
-		.alternate_port = r.alternate_port,
-		.path_mig_state = r.path_mig_state,
-	};
+	*attr = (struct softhca_qp_attr){0};
+	COPY_ATTRIBUTES(attr, &r);
 	if (r.state == SOFTHCA_QPS_ERR)
 		qp_failed(qp, SOFTHCA_QPS_ERR);
 	return 0;
