@@ -20,6 +20,7 @@
 #include "control/control.h"
 #include "fuzz.h"
 #include "hca/hca.h"
+#include "host-abi/descriptor.h"
 #include "host-abi/doorbell.h"
 #include "link/link_port.h"
 #include "pipeline/message.h"
@@ -433,21 +434,9 @@ static void wait_for_reply(unsigned int turns)
 
 static void send_message(const void *bytes, size_t n, int fd, unsigned int turns)
 {
-	union {
-		struct cmsghdr head;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} room = {.head = {.cmsg_level = SOL_SOCKET,
-			   .cmsg_type = SCM_RIGHTS,
-			   .cmsg_len = CMSG_LEN(sizeof(int))}};
 	struct iovec iov = {(void *)(uintptr_t)bytes, n};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 
-	if (fd >= 0) {
-		memcpy(CMSG_DATA(&room.head), &fd, sizeof(fd));
-		msg.msg_control = &room;
-		msg.msg_controllen = sizeof(room);
-	}
-	(void)!sendmsg(connection, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)!descriptor_send(connection, &iov, 1, fd, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (fd >= 0)
 		close(fd);
 	wait_for_reply(turns);

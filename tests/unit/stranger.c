@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <linux/fuse.h>
+#include "host-abi/descriptor.h"
 #include "lingering.h"
 #include "stranger.h"
 
@@ -181,19 +182,10 @@ static int open_file(enum stranger_kind kind, int test, volatile bool *silent)
 /* Sends fd, or nothing if it is none. */
 static void hand_over(int to, int fd)
 {
-	char byte = fd >= 0, room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
+	char byte = fd >= 0;
 	struct iovec iov = {&byte, 1};
-	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
 
-	if (fd >= 0) {
-		m.msg_control = room;
-		m.msg_controllen = sizeof(room);
-		*CMSG_FIRSTHDR(&m) = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
-						      .cmsg_level = SOL_SOCKET,
-						      .cmsg_type = SCM_RIGHTS};
-		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&m)), &fd, sizeof(fd));
-	}
-	sendmsg(to, &m, MSG_NOSIGNAL);
+	descriptor_send(to, &iov, 1, fd, MSG_NOSIGNAL);
 }
 
 static int take_over(int from)

@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "hostile.h"
+#include "send_descriptors.h"
 
 enum { WORDS_MAX = CONTROL_BYTES_MAX / 4 };
 
@@ -26,27 +27,10 @@ static const uint16_t body_bytes[CONTROL_TYPE_END] = {
 #include "host-abi/control_requests.def"
 };
 
-static void send_message(int fd, const void *bytes, size_t n, const int *fds, unsigned count)
+/* Neither waits for room nor fails. */
+static void try_send(int fd, const void *bytes, size_t n, const int *fds, unsigned count)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(32 * sizeof(int))];
-	} control = {0};
-	struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = n};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	if (count) {
-		struct cmsghdr *c;
-
-		msg.msg_control = &control;
-		msg.msg_controllen = CMSG_SPACE(count * sizeof(int));
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(count * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, count * sizeof(int));
-	}
-	(void)!sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)!send_descriptors(fd, bytes, n, fds, count, MSG_DONTWAIT);
 }
 
 /* False: the daemon has ended the connection. A daemon that does not answer is its end, too: the
@@ -260,9 +244,8 @@ void attack_fields(struct attacker *a)
 			passed = below(a, 2) ? right_memfd(8192) : some_descriptor(a);
 		else if (below(a, 500) == 0)
 			passed = some_descriptor(a);
-		send_message(fd, &r,
-			     sizeof(r.header) + body_bytes[r.header.type % CONTROL_TYPE_END],
-			     &passed, passed >= 0);
+		try_send(fd, &r, sizeof(r.header) + body_bytes[r.header.type % CONTROL_TYPE_END],
+			 &passed, passed >= 0);
 		if (passed >= 0 && below(a, 2))
 			(void)!ftruncate(passed, 1);
 		if (passed >= 0)
@@ -297,7 +280,7 @@ static void hello(struct attacker *a, int fd)
 		r.body[2 + below(a, 8)] = (uint32_t)nasty(a);
 	for (int i = 0; i < count; i++)
 		fds[i] = below(a, 2) ? right_memfd(sizeof(struct client_page)) : some_descriptor(a);
-	send_message(fd, &r, sizeof(r.header) + r.header.length, fds, (unsigned)count);
+	try_send(fd, &r, sizeof(r.header) + r.header.length, fds, (unsigned)count);
 	for (int i = 0; i < count; i++) {
 		(void)!fallocate(fds[i], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 8192);
 		(void)!ftruncate(fds[i], 0);
@@ -319,12 +302,12 @@ static void one_connection(struct attacker *a)
 	/* Asks, and takes no answers. */
 	for (unsigned i = below(a, 2000); i; i--) {
 		fill(a, &r);
-		send_message(fd, &r, sizeof(r.header) + r.header.length, NULL, 0);
+		try_send(fd, &r, sizeof(r.header) + r.header.length, NULL, 0);
 	}
 	if (below(a, 3) == 0)
 		shutdown(fd, below(a, 2) ? SHUT_WR : SHUT_RD);
 	if (below(a, 3) == 0)
-		send_message(fd, &r, below(a, sizeof(r)), NULL, 0);
+		try_send(fd, &r, below(a, sizeof(r)), NULL, 0);
 	if (below(a, 2))
 		close(fd); /* else it stays until this process ends */
 }

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include "../descriptors.h"
 #include "base/close_later.h"
+#include "host-abi/descriptor.h"
 #include "service_fixture.h"
 
 struct node node[2];
@@ -358,14 +359,6 @@ int command_with(struct channel *ch, uint32_t number, const void *body, size_t i
 	struct iovec iov[3] = {{&h, sizeof(h)},
 			       {(void *)(uintptr_t)body, in},
 			       {(void *)(uintptr_t)extra, extra_bytes}};
-	union {
-		struct cmsghdr head;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct msghdr m = {.msg_iov = iov,
-			   .msg_iovlen = 3,
-			   .msg_control = &control,
-			   .msg_controllen = sizeof(control)};
 	struct {
 		struct cm_channel_reply head;
 		uint8_t bytes[CM_CHANNEL_BYTES_MAX];
@@ -375,11 +368,7 @@ int command_with(struct channel *ch, uint32_t number, const void *body, size_t i
 	ssize_t n;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	control.head = (struct cmsghdr){.cmsg_level = SOL_SOCKET,
-					.cmsg_type = SCM_RIGHTS,
-					.cmsg_len = CMSG_LEN(sizeof(int))};
-	memcpy(CMSG_DATA(&control.head), &pair[1], sizeof(int));
-	assert_int_equal(sendmsg(ch->fd, &m, MSG_NOSIGNAL),
+	assert_int_equal(descriptor_send(ch->fd, iov, 3, pair[1], MSG_NOSIGNAL),
 			 (ssize_t)(sizeof(h) + in + extra_bytes));
 	close(pair[1]);
 	turn(ch->node);

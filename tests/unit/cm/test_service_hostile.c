@@ -9,28 +9,14 @@
 #include "../lingering.h"
 #include "../stranger.h"
 #include "base/close_later.h"
+#include "send_descriptors.h"
 #include "service_fixture.h"
 
 /* A message with any descriptors. */
-static void post(struct channel *ch, const void *bytes, size_t n, const int *fds, size_t count)
+static void post(struct channel *ch, const void *bytes, size_t n, const int *fds,
+		 unsigned int count)
 {
-	struct iovec iov = {(void *)(uintptr_t)bytes, n};
-	union {
-		struct cmsghdr head;
-		char bytes[CMSG_SPACE(64 * sizeof(int))];
-	} control;
-	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	memset(&control, 0, sizeof(control));
-	if (count) {
-		m.msg_control = &control;
-		m.msg_controllen = CMSG_SPACE(count * sizeof(int));
-		control.head.cmsg_level = SOL_SOCKET;
-		control.head.cmsg_type = SCM_RIGHTS;
-		control.head.cmsg_len = CMSG_LEN(count * sizeof(int));
-		memcpy(CMSG_DATA(&control.head), fds, count * sizeof(int));
-	}
-	assert_int_equal(sendmsg(ch->fd, &m, MSG_NOSIGNAL), (ssize_t)n);
+	assert_int_equal(send_descriptors(ch->fd, bytes, n, fds, count, 0), (ssize_t)n);
 }
 
 /* The status of a reply, or 1 if there is none. */

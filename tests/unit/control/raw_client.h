@@ -9,6 +9,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include "send_descriptors.h"
 #include "test.h"
 #include "host-abi/control.h"
 #include "host-abi/doorbell.h"
@@ -29,25 +30,7 @@ static inline int raw_connect(const char *path)
 
 static inline void raw_send(int fd, const void *bytes, size_t n, const int *fds, unsigned int nfds)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(64 * sizeof(int))];
-	} control = {0};
-	struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = n};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	if (nfds) {
-		struct cmsghdr *c;
-
-		msg.msg_control = &control;
-		msg.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(nfds * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
-	}
-	(void)!sendmsg(fd, &msg, MSG_NOSIGNAL);
+	(void)!send_descriptors(fd, bytes, n, fds, nfds, 0);
 }
 
 /* RAW_GONE, or the status of the reply. A descriptor that comes with it is closed. */
