@@ -239,7 +239,7 @@ class Source:
                 if len(parts) == 3 and parts[1][0] < parts[1][1]:
                     self.expression(*parts[1], True)
                 k = close + 1
-            elif "FOREACH" in t:
+            elif "FOREACH" in t or "FOR_EACH" in t:
                 k = self.match(k + 1) + 1
             elif t in ("{", "}", ";", "else", "do"):
                 k += 1
