@@ -224,7 +224,7 @@ int control_create(const struct control_config *config, struct control **out)
 	TAILQ_INIT(&c->users);
 	TAILQ_INIT(&c->ended);
 	TAILQ_INIT(&c->long_turns);
-	TAILQ_INIT(&c->long_stands);
+	TAILQ_INIT(&c->long_deferred);
 	for (unsigned int i = 0; i < RETRY_WAITS; i++)
 		TAILQ_INIT(&c->waiting[i]);
 	if (!c->config.socket_mode)
@@ -448,14 +448,14 @@ static bool has_time(struct client *client)
 	return share_fits(&client->shares, SHARE_held_up_ms, 0, false);
 }
 
-static bool pays(const struct control *c, uint32_t uid)
+static bool is_charged(const struct control *c, uint32_t uid)
 {
-	return c->company && uid != 0 && uid != c->owner;
+	return c->contended && uid != 0 && uid != c->owner;
 }
 
 void user_waited(struct control *c, struct share_user *u, uint32_t uid, uint64_t ns)
 {
-	if (ns && pays(c, uid))
+	if (ns && is_charged(c, uid))
 		share_user_spend(u, SHARE_waited_ms, ns / NS_IN_MS);
 }
 
@@ -474,7 +474,7 @@ void client_held_up(struct client *client, uint64_t ns)
 	count(&device_first(c)->config.hca->counters, COUNTER_client_held_up);
 	CLIENT_LOG(client, WARNING, "held up a thread for %u ms by punching holes into its memory",
 		   (unsigned int)(ns / NS_IN_MS));
-	if (!pays(c, client->uid))
+	if (!is_charged(c, client->uid))
 		return;
 	share_spend(&client->shares, SHARE_held_up_ms, ns / NS_IN_MS);
 	if (has_time(client))
@@ -558,7 +558,8 @@ static void end_silent(struct control *c)
 	for (struct client *client = c->clients; client; client = client->next) {
 		if (client->device || client->captured || client->looks || client->holds ||
 		    client->pending || client->gone ||
-		    (c->attended_ns - client->silent_ns) / 1000000 < ms || session_asks(client))
+		    (c->attended_ns - client->silent_ns) / 1000000 < ms ||
+		    session_has_request(client))
 			continue;
 		CLIENT_LOG(client, INFO, "has not opened a device in time, disconnected");
 		client_lost(client);
@@ -574,7 +575,7 @@ static void let_time_pass(struct control *c)
 	c->attended_ns += passed_ns < TURN_NS_MAX ? passed_ns : TURN_NS_MAX;
 	/* A user who is alone keeps nobody waiting: turns in which he only paid back excess time would
 	 * serve no one. */
-	while (share_refill(c->shares, SHARE_control_us) && !c->company)
+	while (share_refill(c->shares, SHARE_control_us) && !c->contended)
 		;
 	if (now - c->second_ns >= NS_IN_S) {
 		c->second_ns = now;
@@ -582,7 +583,7 @@ static void let_time_pass(struct control *c)
 		share_refill(c->shares, SHARE_neighbours);
 		share_refill_together(c->shares, SHARE_held_up_ms);
 		share_refill_together(c->shares, SHARE_waited_ms);
-		pieces_go_on(c);
+		pieces_resume(c);
 		memset(c->looked_ns, 0, sizeof(c->looked_ns));
 		c->looked_all_ns = 0;
 	}
@@ -595,7 +596,7 @@ static void let_time_pass(struct control *c)
 /* Is there work that no descriptor shows? */
 static bool is_behind(const struct control *c)
 {
-	return c->held_up || (!TAILQ_EMPTY(&c->ended) && !c->bulk_waits);
+	return c->throttled || (!TAILQ_EMPTY(&c->ended) && !c->bulk_deferred);
 }
 
 /* ---- between two turns ---- */
@@ -632,7 +633,7 @@ void control_wait(struct control *c, int timeout_ms, bool spare)
 
 	if (is_behind(c) || (spare && look_for_more(c)))
 		return;
-	least_ns = users_bulk_ns(c);
+	least_ns = users_bulk_wait_ns(c);
 	users_wait(c, wait_ns < least_ns ? wait_ns : least_ns);
 }
 
@@ -645,14 +646,14 @@ int control_poll(struct control *c, int timeout_ms)
 
 	if (c->pending && (timeout_ms < 0 || timeout_ms > 1))
 		timeout_ms = 1;
-	if (is_behind(c) || users_bulk_ns(c) < NS_IN_MS)
+	if (is_behind(c) || users_bulk_wait_ns(c) < NS_IN_MS)
 		timeout_ms = 0;
-	c->held_up = false;
+	c->throttled = false;
 	rc = users_turn_wait(c, timeout_ms);
 	if (rc < 0)
 		return rc;
 	let_time_pass(c);
-	users_turn(c);
+	users_turn_begin(c);
 	pieces_turn(c); /* before requests take the time of their users */
 	if (c->ended_first)
 		ended = free_clients(c);

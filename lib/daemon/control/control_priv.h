@@ -219,13 +219,14 @@ struct user {
 	uint32_t uid;
 	unsigned int clients, strangers; /* all; those of other processes than this one */
 	int epoll;
-	bool asks;   /* its set is readable */
-	bool stands; /* its set is not polled: its requests are bulk and wait */
-	/* In this turn: it has been served; has used up its part; has several requests queued. */
-	bool served, had_part, crowds;
-	unsigned int crowded;	/* consecutive turns in which all three were true */
-	uint64_t bulk_until_ns; /* until then its requests are bulk work */
-	uint64_t refused_ns;	/* when one of its requests was refused last */
+	bool ready;    /* its set is readable */
+	bool deferred; /* its set is not polled: its requests are bulk and wait */
+	/* In this turn: some request was served; the user's part was used up; several requests were
+	 * queued. */
+	bool served, out_of_time, backlogged;
+	unsigned int backlogged_turns; /* consecutive turns in which all three were true */
+	uint64_t bulk_until_ns;	       /* until then its requests are bulk work */
+	uint64_t refused_ns;	       /* when one of its requests was refused last */
 };
 
 /* What came with a message. */
@@ -297,7 +298,7 @@ struct client {
 /* One user's: pieces with something to be populated, and mappings of destroyed ones (pieces.c). It lasts as long as there are any. */
 struct long_work {
 	TAILQ_ENTRY(long_work) of_control;
-	bool stands; /* in control.long_stands */
+	bool deferred; /* in control.long_deferred */
 	uint32_t uid;
 	TAILQ_HEAD(, piece) populating;
 	TAILQ_HEAD(, leaving) leaving;
@@ -313,15 +314,15 @@ struct control {
 	int spare; /* closed for a moment to refuse a client when out of descriptors; -1: closed */
 	uint32_t owner;		  /* the daemon's own user */
 	TAILQ_HEAD(, user) users; /* in the order in which they are served */
-	bool company;		  /* there are two or more */
+	bool contended;		  /* there are two or more */
 	/* What the thread polls: the listener, and each user's set. */
 	struct pollfd polled[1 + CLIENTS_MAX];
 	unsigned int polled_count;
 	/* Bulk work (users.c): */
-	bool bulk_waits;	      /* some was deferred in this turn */
-	uint64_t bulk_ns;	      /* time spent on it in this turn, ... */
-	uint64_t bulk_most_ns;	      /* ... and the limit beyond which it serves no request */
-	uint64_t bulk_rests_until_ns; /* no bulk work before that */
+	bool bulk_deferred;	       /* some was deferred in this turn */
+	uint64_t bulk_ns;	       /* time spent on it in this turn, ... */
+	uint64_t bulk_limit_ns;	       /* ... and the limit beyond which it serves no request */
+	uint64_t bulk_paused_until_ns; /* no bulk work before that */
 	/* Only compared: whose next request is expected, until when, ... */
 	const struct share_user *awaited;
 	uint64_t awaited_until_ns;
@@ -337,7 +338,7 @@ struct control {
 	unsigned int pending;
 	TAILQ_HEAD(long_works, long_work) long_turns;
 	struct long_works
-		long_stands; /* of users in debt (SHARE_waited_ms), until the next second */
+		long_deferred; /* of users in debt (SHARE_waited_ms), until the next second */
 	uint32_t connections;
 	uint64_t second_ns;    /* when this second began */
 	uint64_t sigbus_seen;  /* faults in clients' memory that have been counted */
@@ -345,7 +346,7 @@ struct control {
 	uint64_t silent_ns;    /* when to look for silent connections again */
 	uint64_t turned_ns;    /* when this turn began */
 	uint64_t attended_ns;  /* time in which requests were served: no turn counts for long */
-	bool held_up;	       /* something waits only for its user's part of the next turn */
+	bool throttled;	       /* something waits only for its user's part of the next turn */
 	/* For the next request, on behalf of the client that was answered last. NULL: nobody. */
 	struct look look;
 	const struct client *answered;
@@ -395,7 +396,7 @@ extern const struct request_row request_rows[CONTROL_TYPE_END];
  * the end of the connection. */
 unsigned int session_serve(struct client *client);
 /* Has the client sent a message that has not been received yet? */
-bool session_asks(const struct client *client);
+bool session_has_request(const struct client *client);
 /* Asks again for the pending requests whose time has come. Returns how many were answered. */
 unsigned int sessions_retry(struct control *c);
 /* A client that is being destroyed waits for nothing any more. */
@@ -432,9 +433,9 @@ unsigned int control_serve(const struct source *source, uint32_t events);
 /* Gives a new client its user, whose epoll set its descriptors join. 0, -ENOMEM, -EUSERS. */
 int user_join(struct client *client);
 void user_leave(struct client *client);
-/* Tells that a request of this client has been received and is not answered yet. */
-void user_asks(const struct client *client);
-/* Tells that one of its requests was refused. */
+/* A request of this client has been received and is not answered yet: are more queued behind it? */
+void user_check_backlog(const struct client *client);
+/* One of its requests was refused. */
 void user_refused(struct user *u, uint64_t now);
 /* Waits for a request of a user who was connected at the end of the last turn, or for a connection.
  * UINT64_MAX: without limit. Takes no lock. 1; 0: timeout; -errno. */
@@ -450,14 +451,14 @@ void control_served(struct client *client, uint64_t since_ns);
 /* Requests of this client have been answered; the first was there at asked_ns. */
 void control_answered(struct client *client, uint64_t asked_ns);
 /* May that user's pieces be populated or unmapped in this turn? The caller then reports the time it
- * took to control_did_bulk(). */
-bool control_may_bulk(struct control *c, const struct share_user *of);
-void control_did_bulk(struct control *c, uint64_t ns);
+ * took to control_bulk_done(). */
+bool control_bulk_allowed(struct control *c, const struct share_user *of);
+void control_bulk_done(struct control *c, uint64_t ns);
 /* Begin a turn, at control.turned_ns, and end it. */
-void users_turn(struct control *c);
+void users_turn_begin(struct control *c);
 void users_turn_end(struct control *c);
 /* Time until bulk work may go on; UINT64_MAX: there is none. */
-uint64_t users_bulk_ns(const struct control *c);
+uint64_t users_bulk_wait_ns(const struct control *c);
 
 /* Handlers of requests: objects.c, memory_windows.c, queue_pairs.c and so on. */
 #define REQUEST(NAME, name, body, reply, fds) int run_##name(struct call *call);
@@ -529,14 +530,14 @@ static inline int mapping_errno(void)
 
 /* pieces.c */
 /* Has its user kept the control thread waiting for too long (SHARE_waited_ms)? */
-bool mapping_must_wait(struct client *client);
+bool mapping_deferred(struct client *client);
 /* The client's share for one more mapping of `bytes`. 0; -ENOSPC; -EAGAIN: it will fit when what is
  * leaving has left, or its user is in debt (SHARE_waited_ms). Given back by mapping_give(), or by
- * mapping_leave() when it is unmapped. */
+ * mapping_unmap_later() when it is unmapped. */
 int mapping_take(struct client *client, uint64_t bytes);
 void mapping_give(struct client *client, uint64_t bytes);
 /* Starts unmapping it, bit by bit: pieces_turn(). Nothing may access it any more. */
-void mapping_leave(struct client *client, struct mapping *m);
+void mapping_unmap_later(struct client *client, struct mapping *m);
 /* The same of a piece. The object stays. */
 void piece_unmap(struct piece *piece);
 /* Populates [offset, offset + bytes), at once or bit by bit: pieces_turn(). */
@@ -550,8 +551,8 @@ void piece_deregister(struct piece *piece, uint64_t bytes);
 void pieces_turn(struct control *c);
 /* Is there more? */
 bool pieces_pending(const struct control *c);
-/* Those that stand have turns again. */
-void pieces_go_on(struct control *c);
+/* Gives the deferred ones turns again. */
+void pieces_resume(struct control *c);
 /* Unmaps all of it. */
 void pieces_leave_all(struct control *c);
 
@@ -612,9 +613,9 @@ int memory_mapped(void *at, uint64_t bytes, uint64_t page_bytes, int protection,
 		  const char **why);
 void memory_unmap(struct mapping *m);
 /* To map or unmap a file, the kernel takes a lock of it, which whoever punches a hole holds while the
- * hole is unmapped everywhere: its owner can map it thousands of times before. wait_ns() tells for how
- * long the thread has waited in the kernel since wait_begin(): 0, if it was short or only left the CPU
- * to others. Async-signal-safe. */
+ * hole is unmapped everywhere: its owner can map it thousands of times before. wait_ns() returns how
+ * long the thread has waited in the kernel since wait_begin(): 0 if that was short, or it only left the
+ * CPU to others. Async-signal-safe. */
 struct wait {
 	uint64_t since_ns;
 	long switches;

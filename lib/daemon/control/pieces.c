@@ -44,13 +44,13 @@ static struct long_work *long_work_of(const struct client *client)
 	TAILQ_FOREACH (w, &c->long_turns, of_control)
 		if (w->uid == client->uid)
 			return w;
-	TAILQ_FOREACH (w, &c->long_stands, of_control)
+	TAILQ_FOREACH (w, &c->long_deferred, of_control)
 		if (w->uid == client->uid)
 			return w;
 	w = malloc(sizeof(*w));
 	if (!w)
 		return NULL;
-	w->stands = false;
+	w->deferred = false;
 	w->uid = client->uid;
 	TAILQ_INIT(&w->leaving);
 	TAILQ_INIT(&w->populating);
@@ -63,8 +63,8 @@ static void long_work_less(struct control *c, struct long_work *w)
 {
 	if (!TAILQ_EMPTY(&w->leaving) || !TAILQ_EMPTY(&w->populating))
 		return;
-	if (w->stands)
-		TAILQ_REMOVE(&c->long_stands, w, of_control);
+	if (w->deferred)
+		TAILQ_REMOVE(&c->long_deferred, w, of_control);
 	else
 		TAILQ_REMOVE(&c->long_turns, w, of_control);
 	free(w);
@@ -107,7 +107,8 @@ static bool leave_next(struct control *c, const struct long_work *w)
 {
 	struct leaving *l = TAILQ_FIRST(&w->leaving);
 
-	if (!l || !control_may_bulk(c, l->user) || !share_user_take(l->user, SHARE_control_us, 1))
+	if (!l || !control_bulk_allowed(c, l->user) ||
+	    !share_user_take(l->user, SHARE_control_us, 1))
 		return false;
 	leave_some(c, l);
 	return true;
@@ -119,22 +120,22 @@ static int take(struct client *client, enum share row, uint64_t n)
 	struct share_client *s = &client->shares;
 	struct control *c = client->control;
 
-	if ((pieces_pending(c) || !TAILQ_EMPTY(&c->long_stands)) && !share_fits(s, row, n, false) &&
-	    share_fits(s, row, n, true))
+	if ((pieces_pending(c) || !TAILQ_EMPTY(&c->long_deferred)) &&
+	    !share_fits(s, row, n, false) && share_fits(s, row, n, true))
 		return -EAGAIN;
 	return share_take(s, row, n);
 }
 
-bool mapping_must_wait(struct client *client)
+bool mapping_deferred(struct client *client)
 {
-	return client->control->company && share_use(&client->shares, SHARE_waited_ms, 0);
+	return client->control->contended && share_use(&client->shares, SHARE_waited_ms, 0);
 }
 
 int mapping_take(struct client *client, uint64_t bytes)
 {
 	int rc;
 
-	if (mapping_must_wait(client))
+	if (mapping_deferred(client))
 		return -EAGAIN;
 	rc = bytes > CONTROL_PIECE_BYTES_MAX ? -ENOSPC : take(client, SHARE_mapped_bytes, bytes);
 	if (rc)
@@ -260,7 +261,7 @@ static bool populate_next(struct control *c, const struct long_work *w)
 {
 	struct piece *piece = TAILQ_FIRST(&w->populating);
 
-	if (!piece || !control_may_bulk(c, piece->object.client->shares.user) ||
+	if (!piece || !control_bulk_allowed(c, piece->object.client->shares.user) ||
 	    !control_may_serve(piece->object.client))
 		return false;
 	populate_some(piece);
@@ -322,7 +323,7 @@ void piece_deregister(struct piece *piece, uint64_t bytes)
 
 /* ---- leaving ---- */
 
-void mapping_leave(struct client *client, struct mapping *m)
+void mapping_unmap_later(struct client *client, struct mapping *m)
 {
 	struct long_work *w;
 	struct leaving *l;
@@ -355,7 +356,7 @@ void mapping_leave(struct client *client, struct mapping *m)
 void piece_unmap(struct piece *piece)
 {
 	forget_populating(piece);
-	mapping_leave(piece->object.client, &piece->mapping);
+	mapping_unmap_later(piece->object.client, &piece->mapping);
 }
 
 bool pieces_pending(const struct control *c)
@@ -363,27 +364,27 @@ bool pieces_pending(const struct control *c)
 	return !TAILQ_EMPTY(&c->long_turns);
 }
 
-/* The first user goes to the end, or stands. False: he stands. */
-static bool may_go_on(struct control *c, struct long_work *w)
+/* The first user goes to the end, or is deferred if in debt. False: deferred. */
+static bool take_turn_or_defer(struct control *c, struct long_work *w)
 {
 	const struct leaving *l = TAILQ_FIRST(&w->leaving);
 
-	w->stands = l && c->company && !share_user_take(l->user, SHARE_waited_ms, 0);
+	w->deferred = l && c->contended && !share_user_take(l->user, SHARE_waited_ms, 0);
 	TAILQ_REMOVE(&c->long_turns, w, of_control);
-	if (w->stands)
-		TAILQ_INSERT_TAIL(&c->long_stands, w, of_control);
+	if (w->deferred)
+		TAILQ_INSERT_TAIL(&c->long_deferred, w, of_control);
 	else
 		TAILQ_INSERT_TAIL(&c->long_turns, w, of_control);
-	return !w->stands;
+	return !w->deferred;
 }
 
-void pieces_go_on(struct control *c)
+void pieces_resume(struct control *c)
 {
 	struct long_work *w;
 
-	TAILQ_FOREACH (w, &c->long_stands, of_control)
-		w->stands = false;
-	TAILQ_CONCAT(&c->long_turns, &c->long_stands, of_control);
+	TAILQ_FOREACH (w, &c->long_deferred, of_control)
+		w->deferred = false;
+	TAILQ_CONCAT(&c->long_turns, &c->long_deferred, of_control);
 }
 
 /* Works for the first user. False: nothing was done. */
@@ -392,7 +393,7 @@ static bool long_turn(struct control *c)
 	struct long_work *w = TAILQ_FIRST(&c->long_turns);
 	bool done;
 
-	if (!may_go_on(c, w))
+	if (!take_turn_or_defer(c, w))
 		return false;
 	done = leave_next(c, w);
 	done |= populate_next(c, w);
@@ -414,14 +415,14 @@ void pieces_turn(struct control *c)
 		ns = control_now_ns() - begun;
 	}
 	if (done)
-		control_did_bulk(c, ns);
+		control_bulk_done(c, ns);
 }
 
 void pieces_leave_all(struct control *c)
 {
 	struct long_work *w;
 
-	pieces_go_on(c);
+	pieces_resume(c);
 	while ((w = TAILQ_FIRST(&c->long_turns))) {
 		leave_some(c, TAILQ_FIRST(&w->leaving));
 		long_work_less(c, w);

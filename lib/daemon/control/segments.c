@@ -136,7 +136,7 @@ static int attach(struct client *client, const struct control_segment *in, void 
 
 	if (!client->same_ipc || !segments_same_namespace(client->pid))
 		return -EPERM;
-	if (mapping_must_wait(client))
+	if (mapping_deferred(client))
 		return -EAGAIN;
 	/* Attaching is not without effect: with kernel.shm_rmid_forced the last to detach destroys
 	 * a segment. So that of a stranger is not even attached. */

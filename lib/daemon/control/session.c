@@ -212,7 +212,7 @@ unsigned int sessions_retry(struct control *c)
 
 /* ---- the turn of a session ---- */
 
-bool session_asks(const struct client *client)
+bool session_has_request(const struct client *client)
 {
 	int bytes = 0;
 
@@ -241,7 +241,7 @@ static bool serve_one(struct client *client)
 		close_all(&d, &client->shares);
 		return false;
 	}
-	user_asks(client);
+	user_check_backlog(client);
 	wrong = n < 0 ? "too long" : malformed(client, &client->request, (size_t)n, &d);
 	if (wrong) {
 		CLIENT_LOG(client, WARNING, "sent a message %s", wrong);

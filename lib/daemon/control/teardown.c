@@ -83,7 +83,7 @@ void client_teardown(struct client *client)
 		drop_all(client, (enum object_kind)kind);
 	if (d->clients[client->index] == client)
 		d->clients[client->index] = NULL;
-	mapping_leave(client, &client->page);
+	mapping_unmap_later(client, &client->page);
 	if (client->pieces.slot)
 		table_destroy(&client->pieces);
 	free(client->runs);

@@ -13,7 +13,8 @@
  *     - waits while another user, who has just been answered, is likely to send the next request, but
  *       never longer than BULK_DUE_NS.
  *
- * None of this applies while only one user is connected; then no excess time is paid back, either.
+ * None of this applies while only one user is connected; nor is excess time then deducted from later
+ * turns.
  */
 #include <errno.h>
 #include <poll.h>
@@ -23,29 +24,29 @@
 #include "control_priv.h"
 
 enum {
-	CROWDED_TURNS = 4,
-	BULK_NS = 10000000,   /* how long a user's requests are bulk once they queue up */
-	BULK_TURN_NS = 50000, /* for these requests in a turn */
-	BULK_RESTS = 5,	      /* a pause after bulk work, in multiples of the time it took, ... */
-	BULK_REST_NS_MAX = 2000000, /* ... but no longer than this */
-	BULK_DUE_NS = 2000000,	    /* bulk work waits no longer than this for others */
-	AWAITED_NS = 200000,	    /* for the next request of a user who has been answered */
-	REFUSED_NS = 10000000,	    /* two refusals within this time make a user's requests bulk */
+	BACKLOGGED_TURNS = 4,
+	BULK_NS = 10000000,    /* how long a user's requests are bulk once they queue up */
+	BULK_TURN_NS = 50000,  /* for these requests in a turn */
+	BULK_PAUSE_FACTOR = 5, /* a pause after bulk work, in multiples of the time it took, ... */
+	BULK_PAUSE_NS_MAX = 2000000, /* ... but no longer than this */
+	BULK_DUE_NS = 2000000,	     /* bulk work waits no longer than this for others */
+	AWAITED_NS = 200000,	     /* for the next request of a user who has been answered */
+	REFUSED_NS = 10000000,	     /* two refusals within this time make a user's requests bulk */
 };
 
 /* ---- users ---- */
 
-/* Is more than one user connected, not counting the daemon as its own client? */
-static void look_for_company(struct control *c)
+/* Counts users, except the daemon as its own client. */
+static void update_contended(struct control *c)
 {
 	unsigned int n = 0;
 	const struct user *u;
 
 	TAILQ_FOREACH (u, &c->users, of_control)
 		n += u->uid != c->owner || u->strangers;
-	c->company = n > 1;
-	if (!c->company)
-		pieces_go_on(c);
+	c->contended = n > 1;
+	if (!c->contended)
+		pieces_resume(c);
 }
 
 static struct user *user_make(struct control *c, uint32_t uid)
@@ -84,7 +85,7 @@ int user_join(struct client *client)
 	u->clients++;
 	u->strangers += !client->own;
 	client->user = u;
-	look_for_company(c);
+	update_contended(c);
 	return 0;
 }
 
@@ -99,12 +100,12 @@ void user_leave(struct client *client)
 		close(u->epoll);
 		free(u);
 	}
-	look_for_company(c);
+	update_contended(c);
 }
 
-static bool in_bulk(const struct control *c, const struct user *u)
+static bool is_bulk(const struct control *c, const struct user *u)
 {
-	return c->company && c->turned_ns < u->bulk_until_ns;
+	return c->contended && c->turned_ns < u->bulk_until_ns;
 }
 
 void user_refused(struct user *u, uint64_t now)
@@ -129,7 +130,7 @@ static void watch(struct control *c)
 	c->polled_count = 1;
 	TAILQ_FOREACH (u, &c->users, of_control)
 		c->polled[c->polled_count++] =
-			(struct pollfd){.fd = u->stands ? -1 : u->epoll, .events = POLLIN};
+			(struct pollfd){.fd = u->deferred ? -1 : u->epoll, .events = POLLIN};
 }
 
 int users_wait(struct control *c, uint64_t timeout_ns)
@@ -150,68 +151,68 @@ int users_turn_wait(struct control *c, int timeout_ms)
 	watch(c);
 	rc = users_wait(c, timeout_ms < 0 ? UINT64_MAX : (uint64_t)timeout_ms * NS_IN_MS);
 	TAILQ_FOREACH (u, &c->users, of_control)
-		u->asks = c->polled[i++].revents;
+		u->ready = c->polled[i++].revents;
 	return rc;
 }
 
 /* ---- bulk ---- */
 
 /* Until when bulk work waits for the user who has just been answered. */
-static uint64_t stands_until_ns(const struct control *c)
+static uint64_t bulk_yields_until_ns(const struct control *c)
 {
 	return c->awaited_until_ns < c->bulk_due_ns ? c->awaited_until_ns : c->bulk_due_ns;
 }
 
-static uint64_t bulk_from_ns(const struct control *c)
+static uint64_t bulk_resumes_ns(const struct control *c)
 {
-	uint64_t stands = stands_until_ns(c);
+	uint64_t yields = bulk_yields_until_ns(c);
 
-	if (!c->company)
+	if (!c->contended)
 		return 0;
-	return c->bulk_rests_until_ns > stands ? c->bulk_rests_until_ns : stands;
+	return c->bulk_paused_until_ns > yields ? c->bulk_paused_until_ns : yields;
 }
 
-static bool may_bulk(struct control *c)
+static bool bulk_allowed(struct control *c)
 {
-	bool may = c->turned_ns >= bulk_from_ns(c);
+	bool may = c->turned_ns >= bulk_resumes_ns(c);
 
-	c->bulk_waits |= !may;
+	c->bulk_deferred |= !may;
 	return may;
 }
 
-bool control_may_bulk(struct control *c, const struct share_user *of)
+bool control_bulk_allowed(struct control *c, const struct share_user *of)
 {
-	return (of == c->awaited && c->turned_ns >= c->bulk_rests_until_ns) || may_bulk(c);
+	return (of == c->awaited && c->turned_ns >= c->bulk_paused_until_ns) || bulk_allowed(c);
 }
 
-void control_did_bulk(struct control *c, uint64_t ns)
+void control_bulk_done(struct control *c, uint64_t ns)
 {
 	c->bulk_ns = ns;
-	c->bulk_most_ns = ns + BULK_TURN_NS;
+	c->bulk_limit_ns = ns + BULK_TURN_NS;
 }
 
-void users_turn(struct control *c)
+void users_turn_begin(struct control *c)
 {
 	struct user *u;
 
-	c->bulk_waits = false;
+	c->bulk_deferred = false;
 	c->bulk_ns = 0;
-	c->bulk_most_ns = BULK_TURN_NS;
-	if (c->turned_ns < bulk_from_ns(c))
+	c->bulk_limit_ns = BULK_TURN_NS;
+	if (c->turned_ns < bulk_resumes_ns(c))
 		return;
 	TAILQ_FOREACH (u, &c->users, of_control) {
-		u->asks |= u->stands;
-		u->stands = false;
+		u->ready |= u->deferred;
+		u->deferred = false;
 	}
 }
 
 void users_turn_end(struct control *c)
 {
 	struct user *u;
-	uint64_t now, rests_ns = BULK_RESTS * c->bulk_ns;
+	uint64_t now, pause_ns = BULK_PAUSE_FACTOR * c->bulk_ns;
 
 	TAILQ_FOREACH (u, &c->users, of_control)
-		c->bulk_waits |= u->stands;
+		c->bulk_deferred |= u->deferred;
 	u = TAILQ_FIRST(&c->users); /* rotate */
 	if (u) {
 		TAILQ_REMOVE(&c->users, u, of_control);
@@ -221,17 +222,18 @@ void users_turn_end(struct control *c)
 	if (!c->bulk_ns)
 		return;
 	now = control_now_ns();
-	c->bulk_rests_until_ns = now + (rests_ns < BULK_REST_NS_MAX ? rests_ns : BULK_REST_NS_MAX);
+	c->bulk_paused_until_ns =
+		now + (pause_ns < BULK_PAUSE_NS_MAX ? pause_ns : BULK_PAUSE_NS_MAX);
 	c->bulk_due_ns = now + BULK_DUE_NS;
 }
 
-uint64_t users_bulk_ns(const struct control *c)
+uint64_t users_bulk_wait_ns(const struct control *c)
 {
 	uint64_t from, now;
 
-	if (!c->bulk_waits && !pieces_pending(c))
+	if (!c->bulk_deferred && !pieces_pending(c))
 		return UINT64_MAX;
-	from = c->pieces_changed && c->company ? c->bulk_rests_until_ns : bulk_from_ns(c);
+	from = c->pieces_changed && c->contended ? c->bulk_paused_until_ns : bulk_resumes_ns(c);
 	now = control_now_ns();
 	return from > now ? from - now : 0;
 }
@@ -242,16 +244,16 @@ bool control_may_serve(struct client *client)
 {
 	struct control *c = client->control;
 	struct user *u = client->user;
-	bool bulk = in_bulk(c, u), may;
+	bool bulk = is_bulk(c, u), may;
 
-	if (bulk && (!may_bulk(c) || c->bulk_ns > c->bulk_most_ns)) {
-		c->bulk_waits = true;
+	if (bulk && (!bulk_allowed(c) || c->bulk_ns > c->bulk_limit_ns)) {
+		c->bulk_deferred = true;
 		return false;
 	}
 	may = share_use(&client->shares, SHARE_control_us, 1) == 0;
-	u->had_part |= !may;
-	c->bulk_waits |= !may && bulk;
-	c->held_up |= !may && !bulk;
+	u->out_of_time |= !may;
+	c->bulk_deferred |= !may && bulk;
+	c->throttled |= !may && !bulk;
 	return may;
 }
 
@@ -261,7 +263,7 @@ void control_served(struct client *client, uint64_t since_ns)
 
 	share_spend(&client->shares, SHARE_control_us, ns / 1000);
 	client->user->served = true;
-	if (in_bulk(client->control, client->user))
+	if (is_bulk(client->control, client->user))
 		client->control->bulk_ns += ns;
 }
 
@@ -270,7 +272,7 @@ void control_answered(struct client *client, uint64_t asked_ns)
 	struct control *c = client->control;
 	uint64_t now = control_now_ns();
 
-	if (in_bulk(c, client->user))
+	if (is_bulk(c, client->user))
 		return;
 	look_end(&c->look, asked_ns);
 	look_begin(&c->look, now);
@@ -280,20 +282,20 @@ void control_answered(struct client *client, uint64_t asked_ns)
 }
 
 /* A client that waits for each answer has only one request queued, however long each takes. */
-static void judge(struct control *c, struct user *u)
+static void detect_bulk(struct control *c, struct user *u)
 {
-	if (u->had_part && !u->served)
-		return; /* it is still paying back an earlier turn */
-	if (!u->crowds || !u->had_part)
-		u->crowded = 0;
-	else if (++u->crowded >= CROWDED_TURNS)
+	if (u->out_of_time && !u->served)
+		return; /* it still owes time from an earlier turn */
+	if (!u->backlogged || !u->out_of_time)
+		u->backlogged_turns = 0;
+	else if (++u->backlogged_turns >= BACKLOGGED_TURNS)
 		u->bulk_until_ns = c->turned_ns + BULK_NS;
 }
 
-void user_asks(const struct client *client)
+void user_check_backlog(const struct client *client)
 {
-	if (client->control->company && !client->user->crowds)
-		client->user->crowds = session_asks(client);
+	if (client->control->contended && !client->user->backlogged)
+		client->user->backlogged = session_has_request(client);
 }
 
 static unsigned int user_serve(struct control *c, struct user *u)
@@ -302,16 +304,16 @@ static unsigned int user_serve(struct control *c, struct user *u)
 	unsigned int done = 0;
 	int n;
 
-	if (in_bulk(c, u) && !may_bulk(c)) {
-		u->stands = true;
+	if (is_bulk(c, u) && !bulk_allowed(c)) {
+		u->deferred = true;
 		return 0;
 	}
 	n = epoll_wait(u->epoll, events, EVENTS_PER_TURN, 0);
-	u->served = u->had_part = false;
-	u->crowds = n > 1;
+	u->served = u->out_of_time = false;
+	u->backlogged = n > 1;
 	for (int i = 0; i < n; i++)
 		done += control_serve(events[i].data.ptr, events[i].events);
-	judge(c, u);
+	detect_bulk(c, u);
 	return done;
 }
 
@@ -321,7 +323,7 @@ unsigned int users_serve(struct control *c)
 	struct user *u;
 
 	TAILQ_FOREACH (u, &c->users, of_control)
-		if (u->asks)
+		if (u->ready)
 			done += user_serve(c, u);
 	return done;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory that clients share and that is not there, or that they take away: the daemon brings in none
- * of it, and who keeps its threads waiting pays. */
+ * of it, and who keeps its threads waiting is_charged. */
 #include <poll.h>
 #include <sys/stat.h>
 #include <rte_log.h>

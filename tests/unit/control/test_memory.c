@@ -212,7 +212,7 @@ static struct client client = {.control = &control}, brother = {.control = &cont
 static int with_shares(void **state)
 {
 	TAILQ_INIT(&control.long_turns);
-	TAILQ_INIT(&control.long_stands);
+	TAILQ_INIT(&control.long_deferred);
 	control.shares = shares_create(1);
 	shares_set_total(control.shares, SHARE_mappings, 0, memory_ranges_max());
 	share_client_begin(control.shares, 1000, 0, &client.shares);

@@ -70,13 +70,13 @@ static void expect(struct control *c, uint64_t at_ns, struct client *bulk, bool 
 	c->turned_ns = at_ns;
 	while (share_refill(c->shares, SHARE_control_us))
 		;
-	users_turn(c);
+	users_turn_begin(c);
 	assert_int_equal(control_may_serve(bulk), bulk_may);
-	assert_int_equal(c->bulk_waits, !bulk_may);
+	assert_int_equal(c->bulk_deferred, !bulk_may);
 	assert_true(control_may_serve(other));
 }
 
-TEST(bulk__rests_and_stands_for_who_is_awaited)
+TEST(bulk__pauses_and_waits_for_the_awaited_user)
 {
 	struct shares *shares = shares_create(0);
 	struct control *c = calloc(1, sizeof(*c));
@@ -86,7 +86,7 @@ TEST(bulk__rests_and_stands_for_who_is_awaited)
 	uint64_t now = control_now_ns();
 
 	c->shares = shares;
-	c->company = true;
+	c->contended = true;
 	TAILQ_INIT(&c->users);
 	assert_int_equal(share_client_begin(shares, 1000, 1, &bulk.shares), 0);
 	assert_int_equal(share_client_begin(shares, 1001, 2, &other.shares), 0);
@@ -100,8 +100,8 @@ TEST(bulk__rests_and_stands_for_who_is_awaited)
 	expect(c, now, &bulk, true, &other);
 	control_served(&bulk, control_now_ns() - MS);
 	users_turn_end(c);
-	assert_in_range(c->bulk_rests_until_ns, now + 2 * MS, UINT64_MAX);
-	now = c->bulk_rests_until_ns;
+	assert_in_range(c->bulk_paused_until_ns, now + 2 * MS, UINT64_MAX);
+	now = c->bulk_paused_until_ns;
 	expect(c, now - 1, &bulk, false, &other);
 	expect(c, now, &bulk, true, &other);
 
@@ -110,8 +110,8 @@ TEST(bulk__rests_and_stands_for_who_is_awaited)
 	c->awaited_until_ns = now + 100 * MS;
 	c->bulk_due_ns = now + 2 * MS;
 	expect(c, now + 2 * MS - 1, &bulk, false, &other);
-	assert_true(control_may_bulk(c, other.shares.user));
-	assert_false(control_may_bulk(c, bulk.shares.user));
+	assert_true(control_bulk_allowed(c, other.shares.user));
+	assert_false(control_bulk_allowed(c, bulk.shares.user));
 	expect(c, now + 2 * MS, &bulk, true, &other);
 
 	/* who is served in bulk is not awaited */
@@ -119,7 +119,7 @@ TEST(bulk__rests_and_stands_for_who_is_awaited)
 	assert_ptr_equal(c->awaited, other.shares.user);
 
 	/* and nobody waits for nobody */
-	c->company = false;
+	c->contended = false;
 	expect(c, now, &bulk, true, &other);
 	while (share_refill(shares, SHARE_control_us))
 		;
@@ -130,21 +130,21 @@ TEST(bulk__rests_and_stands_for_who_is_awaited)
 }
 
 /* Pieces, whose turn it is first, would otherwise take all of the time that there is for bulk. */
-TEST(bulk__whose_time_has_come_is_served_at_once)
+TEST(bulk__is_served_at_once_when_allowed)
 {
 	struct control *c = calloc(1, sizeof(*c));
-	struct user user = {.uid = 1000, .epoll = -1, .stands = true};
+	struct user user = {.uid = 1000, .epoll = -1, .deferred = true};
 
 	TAILQ_INIT(&c->users);
 	TAILQ_INSERT_TAIL(&c->users, &user, of_control);
-	c->company = true;
+	c->contended = true;
 	c->listener = -1;
-	c->bulk_rests_until_ns = MS;
+	c->bulk_paused_until_ns = MS;
 	for (c->turned_ns = MS - 1; c->turned_ns <= MS; c->turned_ns++) {
 		assert_int_equal(users_turn_wait(c, 0), 0); /* no descriptor says that it asks */
-		users_turn(c);
-		assert_int_equal(user.asks, c->turned_ns == MS);
-		assert_int_equal(user.stands, c->turned_ns < MS);
+		users_turn_begin(c);
+		assert_int_equal(user.ready, c->turned_ns == MS);
+		assert_int_equal(user.deferred, c->turned_ns < MS);
 	}
 	free(c);
 }
@@ -161,13 +161,13 @@ TEST(debt__is_paid_to_others_not_to_nobody)
 	TAILQ_INIT(&c->users);
 	TAILQ_INIT(&c->ended);
 	TAILQ_INIT(&c->long_turns);
-	TAILQ_INIT(&c->long_stands);
+	TAILQ_INIT(&c->long_deferred);
 	assert_int_equal(share_client_begin(shares, 1000, 1, &debtor.shares), 0);
-	for (int company = 1; company >= 0; company--) {
+	for (int contended = 1; contended >= 0; contended--) {
 		share_spend(&debtor.shares, SHARE_control_us, MS);
-		c->company = company;
+		c->contended = contended;
 		assert_int_equal(control_poll(c, 0), 0);
-		assert_int_equal(control_may_serve(&debtor), !company);
+		assert_int_equal(control_may_serve(&debtor), !contended);
 	}
 	while (share_refill(shares, SHARE_control_us))
 		;
