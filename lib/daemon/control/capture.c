@@ -6,7 +6,12 @@
  */
 #include <errno.h>
 #include <string.h>
-#include "control_priv.h"
+#include "capture.h"
+#include "objects.h"
+#include "pause.h"
+#include "pieces.h"
+#include "session.h"
+#include "settings.h"
 #include "host-abi/capture_ring.h"
 #include "pipeline/tap.h"
 

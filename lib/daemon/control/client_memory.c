@@ -29,6 +29,7 @@
 #include <linux/userfaultfd.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include "client_memory.h"
 #include "control_priv.h"
 
 enum {

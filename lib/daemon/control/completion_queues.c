@@ -4,7 +4,9 @@
  * word. Control thread.
  */
 #include <errno.h>
-#include "control_priv.h"
+#include "mrs.h"
+#include "objects.h"
+#include "session.h"
 
 /* The entries as an address of the daemon, or NULL. */
 static struct cqe *buffer(const struct client *client, const struct mr *mr, uint32_t log_entries,

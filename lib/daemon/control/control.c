@@ -17,7 +17,11 @@
 #include <unistd.h>
 #include "base/close_later.h"
 #include "base/monotonic.h"
-#include "control_priv.h"
+#include "pieces.h"
+#include "segments.h"
+#include "session.h"
+#include "teardown.h"
+#include "users.h"
 
 enum {
 	BELL_DRAIN_MAX = 64,

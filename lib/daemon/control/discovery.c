@@ -5,7 +5,8 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-#include "control_priv.h"
+#include "objects.h"
+#include "session.h"
 
 int run_list_devices(struct call *call)
 {

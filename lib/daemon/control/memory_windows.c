@@ -6,7 +6,9 @@
  */
 #include <errno.h>
 #include "host-abi/wqe.h"
-#include "control_priv.h"
+#include "mrs.h"
+#include "objects.h"
+#include "session.h"
 
 int run_alloc_mw(struct call *call)
 {

@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rte_common.h>
-#include "control_priv.h"
+#include "mrs.h"
+#include "objects.h"
+#include "pieces.h"
+#include "session.h"
 
 enum { PAGE_LOG = 12, LARGEST_LOG = 30 };
 #define POPULATE_BYTES_MAX     (64ull << 20)

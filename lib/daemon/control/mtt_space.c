@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "control_priv.h"
+#include "mtt_space.h"
 
 /* log2 of a block's entries, less MTT_LOG_LEAST. */
 static unsigned int order_of(uint32_t size)

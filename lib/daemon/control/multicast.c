@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/ip.h"
-#include "control_priv.h"
+#include "multicast.h"
+#include "objects.h"
+#include "session.h"
 
 /* The pointer to the QP's attachment to that group; to NULL: there is none. */
 static struct attachment **multicast_attachment(struct qp_object *qp, const uint8_t mgid[16])

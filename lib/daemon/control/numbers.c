@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include "control_priv.h"
+#include "numbers.h"
 
 uint32_t control_random(void)
 {

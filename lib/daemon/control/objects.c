@@ -12,7 +12,12 @@
 #include <unistd.h>
 #include "base/nodes.h"
 #include "host-abi/wqe.h"
-#include "control_priv.h"
+#include "mrs.h"
+#include "objects.h"
+#include "pieces.h"
+#include "session.h"
+#include "teardown.h"
+#include "users.h"
 
 const struct request_row request_rows[CONTROL_TYPE_END] = {
 #define REQUEST(NAME, name, body, reply, fds)                                                      \

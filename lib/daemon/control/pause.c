@@ -10,7 +10,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include "control_priv.h"
+#include "capture.h"
+#include "objects.h"
+#include "pause.h"
+#include "session.h"
+#include "settings.h"
 #include "pipeline/stepping.h"
 #include "wire/opcode.h"
 

@@ -10,7 +10,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include "control_priv.h"
+#include "objects.h"
+#include "pieces.h"
+#include "session.h"
+#include "users.h"
 
 enum {
 	TURN_NS = 50000, /* for all users in a turn of the control thread */

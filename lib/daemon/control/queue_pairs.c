@@ -5,7 +5,9 @@
  */
 #include <errno.h>
 #include <string.h>
-#include "control_priv.h"
+#include "mrs.h"
+#include "objects.h"
+#include "session.h"
 #include "host-abi/ece.h"
 
 /* Converts the client's addresses of a new QP's queues to the daemon's. 0, -EINVAL. */

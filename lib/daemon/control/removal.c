@@ -7,7 +7,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include "control_priv.h"
+#include "capture.h"
+#include "pause.h"
+#include "session.h"
+#include "settings.h"
+#include "trace.h"
 
 int run_remove_hca(struct call *call)
 {

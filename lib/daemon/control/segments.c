@@ -19,7 +19,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "control_priv.h"
+#include "objects.h"
+#include "pieces.h"
+#include "segments.h"
+#include "session.h"
 
 #ifndef SO_PEERGROUPS
 #define SO_PEERGROUPS 59

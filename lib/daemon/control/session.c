@@ -10,7 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/close_later.h"
-#include "control_priv.h"
+#include "session.h"
+#include "users.h"
 #include "host-abi/descriptor.h"
 
 enum { RETRY_NS_MIN = 1000000 };

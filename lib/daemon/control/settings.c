@@ -7,7 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "control_priv.h"
+#include "session.h"
+#include "settings.h"
 
 /* Was the connecting process in that group? The kernel noted its groups then. */
 static bool in_group(int fd, gid_t group)

@@ -4,7 +4,9 @@
  * client's word. Control thread.
  */
 #include <errno.h>
-#include "control_priv.h"
+#include "mrs.h"
+#include "objects.h"
+#include "session.h"
 
 /* Converts the ring's addresses to the daemon's; the CEU checks its geometry. 0, -EINVAL. */
 static int ring(const struct client *client, const struct mr *mr, const struct control_srq *in,

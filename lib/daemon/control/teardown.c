@@ -7,7 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/close_later.h"
-#include "control_priv.h"
+#include "capture.h"
+#include "multicast.h"
+#include "objects.h"
+#include "pause.h"
+#include "pieces.h"
+#include "teardown.h"
+#include "trace.h"
 
 static void remove_objects(struct ceu *ceu, uint8_t op, const struct object *list)
 {

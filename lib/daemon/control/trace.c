@@ -8,7 +8,9 @@
 #include <string.h>
 #include <rte_cycles.h>
 #include <rte_malloc.h>
-#include "control_priv.h"
+#include "session.h"
+#include "settings.h"
+#include "trace.h"
 #include "host-abi/trace_record.h"
 #include "pipeline/stepping.h"
 #include "pipeline/trace.h"

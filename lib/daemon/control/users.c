@@ -21,7 +21,9 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
-#include "control_priv.h"
+#include "pieces.h"
+#include "session.h"
+#include "users.h"
 
 enum {
 	BACKLOGGED_TURNS = 4,

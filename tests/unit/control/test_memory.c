@@ -5,7 +5,8 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include "control_priv.h"
+#include "client_memory.h"
+#include "pieces.h"
 #include "raw_client.h"
 
 enum { PAGES = 32, BYTES = PAGES * 4096 };

@@ -4,7 +4,7 @@
 #include <sys/eventfd.h>
 
 #include "test.h"
-#include "control_priv.h"
+#include "users.h"
 
 static const struct {
 	const char *what;

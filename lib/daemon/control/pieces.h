@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CONTROL_PIECES_H
+#define CONTROL_PIECES_H
+/* Pieces: client memory that is mapped into the daemon. */
+#include "control_priv.h"
+
+/* Has its user kept the control thread waiting for too long (SHARE_waited_ms)? */
+bool mapping_deferred(struct client *client);
+/* The client's share for one more mapping of `bytes`. 0; -ENOSPC; -EAGAIN: it will fit when what is
+ * leaving has left, or its user is in debt (SHARE_waited_ms). Given back by mapping_give(), or by
+ * mapping_unmap_later() when it is unmapped. */
+int mapping_take(struct client *client, uint64_t bytes);
+void mapping_give(struct client *client, uint64_t bytes);
+/* Starts unmapping it, bit by bit: pieces_turn(). Nothing may access it any more. */
+void mapping_unmap_later(struct client *client, struct mapping *m);
+/* The same of a piece. The object stays. */
+void piece_unmap(struct piece *piece);
+/* Populates [offset, offset + bytes), at once or bit by bit: pieces_turn(). */
+void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes, bool at_once);
+/* `bytes` more of it are registered: its client's share of SHARE_registered_bytes, of which a piece
+ * takes no more than it has. 0, -ENOMEM. */
+int piece_register(struct piece *piece, uint64_t bytes);
+void piece_deregister(struct piece *piece, uint64_t bytes);
+/* Unmaps some of what is leaving, and populates some of what is to be, of users who may be served in
+ * this turn. */
+void pieces_turn(struct control *c);
+/* Is there more? */
+bool pieces_pending(const struct control *c);
+/* Gives the deferred ones turns again. */
+void pieces_resume(struct control *c);
+/* Unmaps all of it. */
+void pieces_leave_all(struct control *c);
+
+#endif
