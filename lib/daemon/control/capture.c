@@ -136,7 +136,7 @@ void captures_debug_changed(struct control *c)
 			client_lost(client);
 }
 
-void capture_leave(struct client *client)
+void capture_client_end(struct client *client)
 {
 	struct device *d = client->captured;
 	const void *memory = client->capture.base;

@@ -4,7 +4,7 @@
 #include "control_priv.h"
 
 /* Ends the client's capture, if it has one. */
-void capture_leave(struct client *client);
+void capture_client_end(struct client *client);
 /* Ends captures of channels at HCAs that do not allow them any more. */
 void captures_debug_changed(struct control *c);
 

@@ -306,7 +306,7 @@ int control_adopt(struct control *c, int fd)
 	c->client_count++;
 	LOG(DEBUG, "client %u: pid %d, user %u, connected", client->id, (int)who.pid,
 	    (unsigned int)who.uid);
-	control_served(client, client->begun_ns);
+	users_served(client, client->begun_ns);
 	return 0;
 }
 
@@ -328,7 +328,7 @@ void client_end(struct client *client)
 		c->answered = NULL;
 	begun = control_now_ns();
 	client_teardown(client);
-	control_served(client, begun);
+	users_served(client, begun);
 	session_forget(client);
 	if (client->gone)
 		TAILQ_REMOVE(&c->ended, client, of_ended);
@@ -516,11 +516,11 @@ unsigned int control_serve(const struct source *source, uint32_t events)
 	struct client *client = source->client;
 
 	if (source->kind == SOURCE_BELL) {
-		if (client->bell >= 0 && control_may_serve(client)) {
+		if (client->bell >= 0 && users_may_serve(client)) {
 			uint64_t begun = control_now_ns();
 
 			bell_rung(client);
-			control_served(client, begun);
+			users_served(client, begun);
 		}
 		return 0;
 	}
@@ -540,7 +540,7 @@ static unsigned int free_clients(struct control *c)
 	for (unsigned int n = 0; more && n < ENDED_PER_TURN; n++) {
 		client = TAILQ_FIRST(&c->ended);
 		more = client != last;
-		if (control_may_serve(client)) {
+		if (users_may_serve(client)) {
 			client_end(client);
 			ended++;
 		} else {
@@ -751,7 +751,7 @@ void control_destroy(struct control *c)
 		return;
 	while (c->clients)
 		client_end(c->clients);
-	pieces_leave_all(c);
+	pieces_unmap_all(c);
 	FOR_EACH_DEVICE (d, c)
 		device_close(d);
 	if (c->listener >= 0)

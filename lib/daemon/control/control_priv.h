@@ -205,7 +205,7 @@ struct long_work {
 	bool deferred; /* in control.long_deferred */
 	uint32_t uid;
 	TAILQ_HEAD(, piece) populating;
-	TAILQ_HEAD(, leaving) leaving;
+	TAILQ_HEAD(, unmapping) unmapping;
 };
 
 struct control {

@@ -27,7 +27,7 @@ int run_alloc_mw(struct call *call)
 	if (!mw)
 		return rc;
 	flags = in->type == 1 ? MPT_WINDOW_1 : MPT_WINDOW_2 | MPT_INVALIDATE_REMOTE;
-	rc = mpt_enter(&mw->object, (struct mpt_entry){.pd = in->pd, .flags = flags});
+	rc = mpt_write(&mw->object, (struct mpt_entry){.pd = in->pd, .flags = flags});
 	if (rc) {
 		object_drop(&mw->object);
 		return rc;
@@ -45,7 +45,7 @@ int run_dealloc_mw(struct call *call)
 
 	if (rc)
 		return rc;
-	rc = mpt_leave(&mw->object);
+	rc = mpt_invalidate(&mw->object);
 	if (rc)
 		return rc;
 	mw->pd->object.users--;
@@ -96,7 +96,7 @@ int run_alloc_mr(struct call *call)
 		return rc;
 	rc = take_pages(mr, in->pages);
 	if (!rc)
-		rc = mpt_enter(&mr->object,
+		rc = mpt_write(&mr->object,
 			       (struct mpt_entry){.pd = in->pd,
 						  .flags = MPT_FAST | MPT_INVALIDATE_REMOTE |
 							   MPT_OWNS_PAGES,
@@ -118,7 +118,7 @@ int run_alloc_null_mr(struct call *call)
 	mr = object_make(call->client, OBJECT_MR, sizeof(*mr), &rc);
 	if (!mr)
 		return rc;
-	rc = mpt_enter(&mr->object, (struct mpt_entry){.pd = in->number,
+	rc = mpt_write(&mr->object, (struct mpt_entry){.pd = in->number,
 						       .access = ACCESS_LOCAL_WRITE,
 						       .flags = MPT_NULL,
 						       .length = UINT64_MAX});

@@ -294,7 +294,7 @@ static int mr_enter(struct mr *mr, const struct control_mr *in)
 		e.mtt_first = m->mtt_first;
 		rc = write_pages(client, m);
 	}
-	return rc ? rc : mpt_enter(&mr->object, e);
+	return rc ? rc : mpt_write(&mr->object, e);
 }
 
 /* ---- requests ---- */
@@ -350,7 +350,7 @@ int run_dereg_mr(struct call *call)
 
 	if (rc)
 		return rc;
-	rc = mpt_leave(&mr->object);
+	rc = mpt_invalidate(&mr->object);
 	if (rc)
 		return rc;
 	mr->pd->object.users--;
@@ -383,7 +383,7 @@ static int rereg(struct mr *mr, const struct control_rereg_mr *in, struct mr_mem
 	int rc = judge(mr->object.client, &to, moves ? m : &before);
 
 	if (!rc)
-		rc = mpt_leave(&mr->object);
+		rc = mpt_invalidate(&mr->object);
 	if (rc)
 		return rc;
 	if (moves) {

@@ -382,7 +382,7 @@ int client_query(const struct client *client, uint16_t op, uint32_t modifier, vo
 	return ceu_errno(ceu_exec(client->device->config.ceu, op, modifier, NULL, 0, out, bytes));
 }
 
-int mpt_enter(const struct object *o, struct mpt_entry entry)
+int mpt_write(const struct object *o, struct mpt_entry entry)
 {
 	const struct device *d = o->client->device;
 
@@ -391,7 +391,7 @@ int mpt_enter(const struct object *o, struct mpt_entry entry)
 			      &entry, sizeof(entry));
 }
 
-int mpt_leave(const struct object *o)
+int mpt_invalidate(const struct object *o)
 {
 	return client_command(o->client, CEU_HW2SW_MPT, o->number, NULL, 0);
 }

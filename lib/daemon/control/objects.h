@@ -25,8 +25,8 @@ int client_query(const struct client *client, uint16_t op, uint32_t modifier, vo
 		 uint32_t bytes);
 /* Writes the MPT entry of the key that is o's number (.key is filled in), or invalidates it. 0,
  * -errno with nothing changed. */
-int mpt_enter(const struct object *o, struct mpt_entry entry);
-int mpt_leave(const struct object *o);
+int mpt_write(const struct object *o, struct mpt_entry entry);
+int mpt_invalidate(const struct object *o);
 /* Places this mapped memory of the client on the node of its engine. */
 void client_bind(const struct client *client, void *at, uint64_t bytes);
 

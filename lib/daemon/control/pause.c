@@ -251,7 +251,7 @@ int run_resume(struct call *call)
 	return 0;
 }
 
-void pause_end(struct control *c, struct device *d)
+void pause_device_end(struct control *c, struct device *d)
 {
 	if (!d->standing)
 		return;
@@ -275,7 +275,7 @@ void control_debug_changed(struct control *c)
 	end_holders(c, NULL);
 }
 
-void pause_leave(struct client *client)
+void pause_client_end(struct client *client)
 {
 	struct control *c = client->control;
 

@@ -18,17 +18,17 @@
 enum {
 	TURN_NS = 50000, /* for all users in a turn of the control thread */
 	TURN_LOOKS = 8,	 /* users looked at in a turn, who may have used up their time */
-	LEAVE_QUICK_NS = 25000,
+	UNMAP_QUICK_NS = 25000,
 };
 /* Bytes per step: few, doubled as long as steps are quick, as with memory that was not touched. A
  * touched MiB takes some 70 us, so one step of the largest size may take 9 ms. */
-#define LEAVE_BYTES	(1ull << 20)
-#define LEAVE_BYTES_MAX (128ull << 20)
+#define UNMAP_BYTES	(1ull << 20)
+#define UNMAP_BYTES_MAX (128ull << 20)
 #define POPULATE_BYTES	(128ull << 10)
 
 /* The part of a mapping that is still to be unmapped. */
-struct leaving {
-	TAILQ_ENTRY(leaving) of_leaving;
+struct unmapping {
+	TAILQ_ENTRY(unmapping) of_unmapping;
 	uint8_t *base;
 	uint64_t bytes, step;
 	uint32_t range; /* counts until all of it is unmapped */
@@ -55,16 +55,16 @@ static struct long_work *long_work_of(const struct client *client)
 		return NULL;
 	w->deferred = false;
 	w->uid = client->uid;
-	TAILQ_INIT(&w->leaving);
+	TAILQ_INIT(&w->unmapping);
 	TAILQ_INIT(&w->populating);
 	TAILQ_INSERT_TAIL(&c->long_turns, w, of_control);
 	return w;
 }
 
 /* Something has been removed from it: without any work the user gets no more turns. */
-static void long_work_less(struct control *c, struct long_work *w)
+static void long_work_removed(struct control *c, struct long_work *w)
 {
-	if (!TAILQ_EMPTY(&w->leaving) || !TAILQ_EMPTY(&w->populating))
+	if (!TAILQ_EMPTY(&w->unmapping) || !TAILQ_EMPTY(&w->populating))
 		return;
 	if (w->deferred)
 		TAILQ_REMOVE(&c->long_deferred, w, of_control);
@@ -76,7 +76,7 @@ static void long_work_less(struct control *c, struct long_work *w)
 /* ---- mappings ---- */
 
 /* The last bytes first: what is left keeps its beginning. */
-static void leave_some(struct control *c, struct leaving *l)
+static void unmap_step(struct control *c, struct unmapping *l)
 {
 	uint64_t bytes = l->bytes < l->step ? l->bytes : l->step, begun = control_now_ns(), ns;
 	const struct wait wait = wait_begin();
@@ -88,9 +88,9 @@ static void leave_some(struct control *c, struct leaving *l)
 	}
 	user_waited(c, l->user, l->of->uid, wait_ns(&wait));
 	ns = control_now_ns() - begun;
-	if (ns > LEAVE_QUICK_NS)
-		l->step = LEAVE_BYTES;
-	else if (l->step < LEAVE_BYTES_MAX)
+	if (ns > UNMAP_QUICK_NS)
+		l->step = UNMAP_BYTES;
+	else if (l->step < UNMAP_BYTES_MAX)
 		l->step *= 2;
 	l->bytes -= bytes;
 	share_user_spend(l->user, SHARE_control_us, ns / 1000);
@@ -101,19 +101,18 @@ static void leave_some(struct control *c, struct leaving *l)
 	if (l->bytes)
 		return;
 	share_return(l->user, SHARE_mappings, 0, 1);
-	TAILQ_REMOVE(&l->of->leaving, l, of_leaving);
+	TAILQ_REMOVE(&l->of->unmapping, l, of_unmapping);
 	free(l);
 }
 
 /* Unmaps some. False: there is nothing, or not now. */
-static bool leave_next(struct control *c, const struct long_work *w)
+static bool unmap_next(struct control *c, const struct long_work *w)
 {
-	struct leaving *l = TAILQ_FIRST(&w->leaving);
+	struct unmapping *l = TAILQ_FIRST(&w->unmapping);
 
-	if (!l || !control_bulk_allowed(c, l->user) ||
-	    !share_user_take(l->user, SHARE_control_us, 1))
+	if (!l || !users_bulk_allowed(c, l->user) || !share_user_take(l->user, SHARE_control_us, 1))
 		return false;
-	leave_some(c, l);
+	unmap_step(c, l);
 	return true;
 }
 
@@ -256,16 +255,16 @@ static void populate_some(struct piece *piece)
 	piece->populate_from += bytes;
 	if (piece->populate_from == piece->populate_to)
 		TAILQ_REMOVE(&piece->of->populating, piece, of_populating);
-	control_served(piece->object.client, begun);
+	users_served(piece->object.client, begun);
 }
 
-/* As leave_next(). */
+/* As unmap_next(). */
 static bool populate_next(struct control *c, const struct long_work *w)
 {
 	struct piece *piece = TAILQ_FIRST(&w->populating);
 
-	if (!piece || !control_bulk_allowed(c, piece->object.client->shares.user) ||
-	    !control_may_serve(piece->object.client))
+	if (!piece || !users_bulk_allowed(c, piece->object.client->shares.user) ||
+	    !users_may_serve(piece->object.client))
 		return false;
 	populate_some(piece);
 	return true;
@@ -300,7 +299,7 @@ static void forget_populating(struct piece *piece)
 	if (piece->populate_from == piece->populate_to)
 		return;
 	TAILQ_REMOVE(&piece->of->populating, piece, of_populating);
-	long_work_less(piece->object.client->control, piece->of);
+	long_work_removed(piece->object.client->control, piece->of);
 	piece->populate_from = piece->populate_to = 0;
 }
 
@@ -324,12 +323,12 @@ void piece_deregister(struct piece *piece, uint64_t bytes)
 		   before - least(piece->registered, has));
 }
 
-/* ---- leaving ---- */
+/* ---- unmapping ---- */
 
 void mapping_unmap_later(struct client *client, struct mapping *m)
 {
 	struct long_work *w;
-	struct leaving *l;
+	struct unmapping *l;
 
 	if (!m->base)
 		return;
@@ -337,21 +336,21 @@ void mapping_unmap_later(struct client *client, struct mapping *m)
 	l = w ? malloc(sizeof(*l)) : NULL;
 	if (!l) {
 		if (w)
-			long_work_less(client->control, w);
+			long_work_removed(client->control, w);
 		mapping_give(client, m->bytes);
 		memory_unmap(m);
 		return;
 	}
 	/* It is not touched any more, and its addresses are not reused before it is unmapped. */
 	memory_unguard(m->range);
-	*l = (struct leaving){.of = w,
-			      .base = m->base,
-			      .bytes = m->bytes,
-			      .step = LEAVE_BYTES,
-			      .range = m->range};
+	*l = (struct unmapping){.of = w,
+				.base = m->base,
+				.bytes = m->bytes,
+				.step = UNMAP_BYTES,
+				.range = m->range};
 	share_leave(&client->shares, SHARE_mapped_bytes, l->bytes);
 	l->user = share_leave(&client->shares, SHARE_mappings, 1);
-	TAILQ_INSERT_TAIL(&l->of->leaving, l, of_leaving);
+	TAILQ_INSERT_TAIL(&l->of->unmapping, l, of_unmapping);
 	client->control->pieces_changed = true;
 	*m = (struct mapping){0};
 }
@@ -370,7 +369,7 @@ bool pieces_pending(const struct control *c)
 /* The first user goes to the end, or is deferred if in debt. False: deferred. */
 static bool take_turn_or_defer(struct control *c, struct long_work *w)
 {
-	const struct leaving *l = TAILQ_FIRST(&w->leaving);
+	const struct unmapping *l = TAILQ_FIRST(&w->unmapping);
 
 	w->deferred = l && c->contended && !share_user_take(l->user, SHARE_waited_ms, 0);
 	TAILQ_REMOVE(&c->long_turns, w, of_control);
@@ -398,9 +397,9 @@ static bool long_turn(struct control *c)
 
 	if (!take_turn_or_defer(c, w))
 		return false;
-	done = leave_next(c, w);
+	done = unmap_next(c, w);
 	done |= populate_next(c, w);
-	long_work_less(c, w);
+	long_work_removed(c, w);
 	return done;
 }
 
@@ -418,16 +417,16 @@ void pieces_turn(struct control *c)
 		ns = control_now_ns() - begun;
 	}
 	if (done)
-		control_bulk_done(c, ns);
+		users_bulk_done(c, ns);
 }
 
-void pieces_leave_all(struct control *c)
+void pieces_unmap_all(struct control *c)
 {
 	struct long_work *w;
 
 	pieces_resume(c);
 	while ((w = TAILQ_FIRST(&c->long_turns))) {
-		leave_some(c, TAILQ_FIRST(&w->leaving));
-		long_work_less(c, w);
+		unmap_step(c, TAILQ_FIRST(&w->unmapping));
+		long_work_removed(c, w);
 	}
 }

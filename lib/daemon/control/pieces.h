@@ -6,8 +6,8 @@
 
 /* Has its user kept the control thread waiting for too long (SHARE_waited_ms)? */
 bool mapping_deferred(struct client *client);
-/* The client's share for one more mapping of `bytes`. 0; -ENOSPC; -EAGAIN: it will fit when what is
- * leaving has left, or its user is in debt (SHARE_waited_ms). Given back by mapping_give(), or by
+/* The client's share for one more mapping of `bytes`. 0; -ENOSPC; -EAGAIN: it will fit when
+ * others have been unmapped, or its user is in debt (SHARE_waited_ms). Given back by mapping_give(), or by
  * mapping_unmap_later() when it is unmapped. */
 int mapping_take(struct client *client, uint64_t bytes);
 void mapping_give(struct client *client, uint64_t bytes);
@@ -21,14 +21,13 @@ void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes, bool a
  * takes no more than it has. 0, -ENOMEM. */
 int piece_register(struct piece *piece, uint64_t bytes);
 void piece_deregister(struct piece *piece, uint64_t bytes);
-/* Unmaps some of what is leaving, and populates some of what is to be, of users who may be served in
- * this turn. */
+/* Unmaps and populates some more, for users who may be served in this turn. */
 void pieces_turn(struct control *c);
 /* Is there more? */
 bool pieces_pending(const struct control *c);
 /* Gives the deferred ones turns again. */
 void pieces_resume(struct control *c);
 /* Unmaps all of it. */
-void pieces_leave_all(struct control *c);
+void pieces_unmap_all(struct control *c);
 
 #endif

@@ -63,15 +63,15 @@ void control_remove_device(struct control *c, unsigned int device)
 	struct device *d = &c->devices[device];
 	struct client *client, *next;
 
-	pause_end(c, d);
+	pause_device_end(c, d);
 	for (client = c->clients; client; client = next) {
 		next = client->next;
 		if (client->device == d) {
 			CLIENT_LOG(client, INFO, "disconnected: %s is removed", d->config.name);
 			client_end(client);
 		} else if (looks_at(client, d)) {
-			capture_leave(client);
-			trace_leave(client);
+			capture_client_end(client);
+			trace_client_end(client);
 			client_lost(client);
 		}
 	}

@@ -181,12 +181,12 @@ void session_forget(struct client *client)
  * has had his time waits once more. */
 static unsigned int retry(struct client *client, uint64_t now)
 {
-	bool may = !client->gone && control_may_serve(client);
+	bool may = !client->gone && users_may_serve(client);
 	uint64_t begun = may ? control_now_ns() : 0;
 	int rc = may ? session_run(client, client->waits_with.fd) : -EAGAIN;
 
 	if (may)
-		control_served(client, begun);
+		users_served(client, begun);
 	if (rc != -EAGAIN) {
 		session_forget(client);
 		control_rearm(client, true);
@@ -265,14 +265,14 @@ unsigned int session_serve(struct client *client)
 	bool more = true;
 
 	while (more && n < MESSAGES_PER_TURN && !client->gone && !client->pending &&
-	       control_may_serve(client)) {
+	       users_may_serve(client)) {
 		uint64_t begun = control_now_ns();
 
 		more = serve_one(client);
-		control_served(client, begun);
+		users_served(client, begun);
 		n += more;
 	}
 	if (n)
-		control_answered(client, asked_ns);
+		users_answered(client, asked_ns);
 	return n;
 }

@@ -30,7 +30,7 @@ static void remove_windows(struct ceu *ceu, const struct client *client)
 	remove_objects(ceu, CEU_HW2SW_MPT, client->objects[OBJECT_MW]);
 	for (const struct object *o = client->objects[OBJECT_MR]; o; o = o->next) {
 		if (!((const struct mr *)o)->memory.extents) {
-			mpt_leave(o);
+			mpt_invalidate(o);
 			any = true;
 		}
 	}
@@ -55,7 +55,7 @@ static void leave_data_path(struct client *client)
 	remove_windows(ceu, client);
 	for (const struct object *o = client->objects[OBJECT_MR]; o; o = o->next)
 		if (((const struct mr *)o)->memory.extents)
-			mpt_leave(o);
+			mpt_invalidate(o);
 	if (d->clients[client->index] == client) {
 		hca_client_detach(d->config.hca, client->index);
 		ceu_exec(ceu, CEU_HW2SW_EQ, client->index, NULL, 0, NULL, 0);
@@ -78,9 +78,9 @@ void client_teardown(struct client *client)
 {
 	struct device *d = client->device;
 
-	capture_leave(client);
-	pause_leave(client);
-	trace_leave(client);
+	capture_client_end(client);
+	pause_client_end(client);
+	trace_client_end(client);
 	if (!d)
 		return;
 	leave_data_path(client);

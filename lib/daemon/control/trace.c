@@ -108,7 +108,7 @@ int run_read_trace(struct call *call)
 	return 0;
 }
 
-void trace_leave(struct client *client)
+void trace_client_end(struct client *client)
 {
 	struct trace *traces[CLIENT_TRACES_MAX];
 

@@ -4,6 +4,6 @@
 #include "control_priv.h"
 
 /* Ends the client's trace, if it has one. */
-void trace_leave(struct client *client);
+void trace_client_end(struct client *client);
 
 #endif

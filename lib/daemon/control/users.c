@@ -182,12 +182,12 @@ static bool bulk_allowed(struct control *c)
 	return may;
 }
 
-bool control_bulk_allowed(struct control *c, const struct share_user *of)
+bool users_bulk_allowed(struct control *c, const struct share_user *of)
 {
 	return (of == c->awaited && c->turned_ns >= c->bulk_paused_until_ns) || bulk_allowed(c);
 }
 
-void control_bulk_done(struct control *c, uint64_t ns)
+void users_bulk_done(struct control *c, uint64_t ns)
 {
 	c->bulk_ns = ns;
 	c->bulk_limit_ns = ns + BULK_TURN_NS;
@@ -242,7 +242,7 @@ uint64_t users_bulk_wait_ns(const struct control *c)
 
 /* ---- the time of the thread ---- */
 
-bool control_may_serve(struct client *client)
+bool users_may_serve(struct client *client)
 {
 	struct control *c = client->control;
 	struct user *u = client->user;
@@ -259,7 +259,7 @@ bool control_may_serve(struct client *client)
 	return may;
 }
 
-void control_served(struct client *client, uint64_t since_ns)
+void users_served(struct client *client, uint64_t since_ns)
 {
 	uint64_t ns = control_now_ns() - since_ns;
 
@@ -269,7 +269,7 @@ void control_served(struct client *client, uint64_t since_ns)
 		client->control->bulk_ns += ns;
 }
 
-void control_answered(struct client *client, uint64_t asked_ns)
+void users_answered(struct client *client, uint64_t asked_ns)
 {
 	struct control *c = client->control;
 	uint64_t now = control_now_ns();

@@ -34,16 +34,16 @@ int users_wait(struct control *c, uint64_t timeout_ns);
 int users_turn_wait(struct control *c, int timeout_ms);
 /* Returns the number of requests. */
 unsigned int users_serve(struct control *c);
-/* May a client of this user be served in this turn? If so, control_served() tells since when it
+/* May a client of this user be served in this turn? If so, users_served() tells since when it
  * was. */
-bool control_may_serve(struct client *client);
-void control_served(struct client *client, uint64_t since_ns);
+bool users_may_serve(struct client *client);
+void users_served(struct client *client, uint64_t since_ns);
 /* Requests of this client have been answered; the first was there at asked_ns. */
-void control_answered(struct client *client, uint64_t asked_ns);
+void users_answered(struct client *client, uint64_t asked_ns);
 /* May that user's pieces be populated or unmapped in this turn? The caller then reports the time it
- * took to control_bulk_done(). */
-bool control_bulk_allowed(struct control *c, const struct share_user *of);
-void control_bulk_done(struct control *c, uint64_t ns);
+ * took to users_bulk_done(). */
+bool users_bulk_allowed(struct control *c, const struct share_user *of);
+void users_bulk_done(struct control *c, uint64_t ns);
 /* Begin a turn, at control.turned_ns, and end it. */
 void users_turn_begin(struct control *c);
 void users_turn_end(struct control *c);

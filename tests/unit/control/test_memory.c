@@ -223,7 +223,7 @@ static int with_shares(void **state)
 
 static int without(void **state)
 {
-	pieces_leave_all(&control);
+	pieces_unmap_all(&control);
 	share_client_end(&client.shares);
 	share_client_end(&brother.shares);
 	shares_destroy(control.shares);
@@ -284,7 +284,7 @@ TEST_WITH(pieces__wait_for_room_that_comes, with_shares, without)
 			shares_info(control.shares, SHARE_mapped_bytes, 0, &info);
 			assert_int_equal(info.used >> 20, 256 + leaves * 96);
 		}
-		pieces_leave_all(&control);
+		pieces_unmap_all(&control);
 	}
 	close(fd);
 }

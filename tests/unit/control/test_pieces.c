@@ -628,7 +628,7 @@ TEST_STATE(limits__of_runs, start, stop, few)
 	close(r.fd);
 }
 
-/* A user who has all his mappings waits while any of them is leaving, but no longer. */
+/* A user who has all his mappings waits while any of them is unmapping, but no longer. */
 TEST_STATE(limits__of_mappings, start, stop, few)
 {
 	const struct control_segment shared = {.id = (uint32_t)shmget(IPC_PRIVATE, PAGE, 0600)};

@@ -44,7 +44,7 @@ TEST(wait__looks_for_who_asks_on_and_on_and_not_for_long)
 		c->polled_count = 1;
 		now = control_now_ns();
 		c->look = (struct look){.since_ns = rows[i].soon ? now : 0};
-		control_answered(&client, now);
+		users_answered(&client, now);
 		c->answered = rows[i].answered ? &client : NULL;
 		*spent = rows[i].by_user;
 		*all = rows[i].by_all;
@@ -71,9 +71,9 @@ static void expect(struct control *c, uint64_t at_ns, struct client *bulk, bool 
 	while (share_refill(c->shares, SHARE_control_us))
 		;
 	users_turn_begin(c);
-	assert_int_equal(control_may_serve(bulk), bulk_may);
+	assert_int_equal(users_may_serve(bulk), bulk_may);
 	assert_int_equal(c->bulk_deferred, !bulk_may);
-	assert_true(control_may_serve(other));
+	assert_true(users_may_serve(other));
 }
 
 TEST(bulk__pauses_and_waits_for_the_awaited_user)
@@ -98,7 +98,7 @@ TEST(bulk__pauses_and_waits_for_the_awaited_user)
 
 	/* twice as long as it took */
 	expect(c, now, &bulk, true, &other);
-	control_served(&bulk, control_now_ns() - MS);
+	users_served(&bulk, control_now_ns() - MS);
 	users_turn_end(c);
 	assert_in_range(c->bulk_paused_until_ns, now + 2 * MS, UINT64_MAX);
 	now = c->bulk_paused_until_ns;
@@ -106,16 +106,16 @@ TEST(bulk__pauses_and_waits_for_the_awaited_user)
 	expect(c, now, &bulk, true, &other);
 
 	/* while the other one is awaited, whose own mappings are worked on; but not for long */
-	control_answered(&other, now);
+	users_answered(&other, now);
 	c->awaited_until_ns = now + 100 * MS;
 	c->bulk_due_ns = now + 2 * MS;
 	expect(c, now + 2 * MS - 1, &bulk, false, &other);
-	assert_true(control_bulk_allowed(c, other.shares.user));
-	assert_false(control_bulk_allowed(c, bulk.shares.user));
+	assert_true(users_bulk_allowed(c, other.shares.user));
+	assert_false(users_bulk_allowed(c, bulk.shares.user));
 	expect(c, now + 2 * MS, &bulk, true, &other);
 
 	/* who is served in bulk is not awaited */
-	control_answered(&bulk, now);
+	users_answered(&bulk, now);
 	assert_ptr_equal(c->awaited, other.shares.user);
 
 	/* and nobody waits for nobody */
@@ -167,7 +167,7 @@ TEST(debt__is_paid_to_others_not_to_nobody)
 		share_spend(&debtor.shares, SHARE_control_us, MS);
 		c->contended = contended;
 		assert_int_equal(control_poll(c, 0), 0);
-		assert_int_equal(control_may_serve(&debtor), !contended);
+		assert_int_equal(users_may_serve(&debtor), !contended);
 	}
 	while (share_refill(shares, SHARE_control_us))
 		;
