@@ -36,7 +36,7 @@ static int add_setting(struct hca_section *h, const char *line, size_t n, struct
 	return setting_apply(SCOPE_HCA, h, text, equals + 1, why);
 }
 
-static int add(struct config *c, const char *name, const char *lines, struct reason *why)
+static int add_section(struct config *c, const char *name, const char *lines, struct reason *why)
 {
 	struct hca_section *h;
 	int ret = config_add_hca(c, name, &h, why);
@@ -74,7 +74,7 @@ bool config_names_files(const struct config *c, const char *name)
 int config_add(struct config *c, const char *name, const char *lines, struct config_error *error)
 {
 	struct reason why;
-	int ret = add(c, name, lines, &why);
+	int ret = add_section(c, name, lines, &why);
 
 	if (ret)
 		snprintf(error->text, sizeof(error->text), "%s", why.text);

@@ -13,7 +13,7 @@ struct merge {
 	unsigned changes;
 };
 
-static void tell(struct merge *m, const struct config_change *c)
+static void change_tell(struct merge *m, const struct config_change *c)
 {
 	m->changes++;
 	if (m->tell)
@@ -36,7 +36,7 @@ static void merge_section(struct merge *m, enum setting_scope scope, const char 
 			continue;
 		if (s->runtime)
 			memcpy((char *)now + s->offset, (const char *)asked + s->offset, s->bytes);
-		tell(m, &c);
+		change_tell(m, &c);
 	}
 }
 
@@ -83,7 +83,7 @@ static bool merge_added(struct merge *m, struct config *now, const struct config
 			continue;
 		c.runtime = may && config_may_add(h) && take_over(now, h);
 		missing |= !c.runtime;
-		tell(m, &c);
+		change_tell(m, &c);
 	}
 	return missing;
 }
@@ -105,7 +105,7 @@ static void merge_removed(struct merge *m, struct config *now, const struct conf
 		if (now->hca[i].removed || find_present(asked, c.section))
 			continue;
 		now->hca[i].removed = may;
-		tell(m, &c);
+		change_tell(m, &c);
 	}
 }
 

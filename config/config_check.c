@@ -171,7 +171,7 @@ static int fill_number(struct reason *why, const char *key, uint32_t *number, ui
 }
 
 /* CPUs that an engine's stages are spread over: each lcore has its own buffer cache. */
-static uint32_t lcores_of(const int16_t cpu[STAGE_COUNT])
+static uint32_t check_lcores_of(const int16_t cpu[STAGE_COUNT])
 {
 	uint32_t n = 0;
 
@@ -187,7 +187,7 @@ static uint32_t lcores_of(const int16_t cpu[STAGE_COUNT])
 
 struct config_buffers config_buffers_of(const struct hca_section *h, unsigned engine)
 {
-	const uint32_t spread = (lcores_of(h->cpu[engine]) - 1) * PACKETS_OF_LCORE;
+	const uint32_t spread = (check_lcores_of(h->cpu[engine]) - 1) * PACKETS_OF_LCORE;
 
 	return (struct config_buffers){.packets = PACKETS_OF_ENGINE + spread +
 						  h->settings.swpb_elements,

@@ -131,7 +131,7 @@ void config_defaults(struct config *c)
 }
 
 /* Strips a comment and the white space at both ends. Returns the first character. */
-static char *trim(char *line)
+static char *file_trim(char *line)
 {
 	char *end;
 
@@ -149,7 +149,7 @@ static int scan_line(char *line, bool in_section, struct reason *why)
 	char *equals;
 	size_t key_bytes;
 
-	line = trim(line);
+	line = file_trim(line);
 	if (!*line)
 		return 0;
 	if (strchr(line, '\\'))

@@ -13,10 +13,10 @@
 #include <unistd.h>
 #include "config/paths.h"
 
-static int print_path(char *out, size_t bytes, const char *format, ...)
+static int paths_print_path(char *out, size_t bytes, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static int print_path(char *out, size_t bytes, const char *format, ...)
+static int paths_print_path(char *out, size_t bytes, const char *format, ...)
 {
 	va_list arguments;
 	int length;
@@ -33,8 +33,8 @@ static int own_folder(char *out, size_t bytes)
 	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
 
 	if (runtime && *runtime)
-		return print_path(out, bytes, "%s/softhca", runtime);
-	return print_path(out, bytes, "/tmp/softhca-%u", (unsigned)geteuid());
+		return paths_print_path(out, bytes, "%s/softhca", runtime);
+	return paths_print_path(out, bytes, "/tmp/softhca-%u", (unsigned)geteuid());
 }
 
 int paths_default_socket(char *out, size_t bytes)
@@ -43,13 +43,13 @@ int paths_default_socket(char *out, size_t bytes)
 	int ret;
 
 	if (geteuid() == 0)
-		return print_path(out, bytes, PATHS_SYSTEM_SOCKET);
+		return paths_print_path(out, bytes, PATHS_SYSTEM_SOCKET);
 	ret = own_folder(folder, sizeof(folder));
-	return ret ? ret : print_path(out, bytes, "%s/softhca.sock", folder);
+	return ret ? ret : paths_print_path(out, bytes, "%s/softhca.sock", folder);
 }
 
 /* FNV-1a: only has to differ between the few daemons of one user. */
-static uint32_t hash_of(const char *text)
+static uint32_t paths_hash_of(const char *text)
 {
 	uint32_t hash = 2166136261u;
 
@@ -72,11 +72,11 @@ int paths_prefix(const char *control_socket, char *out, size_t bytes)
 	char here[3072], absolute[4096];
 
 	if (is_default(control_socket))
-		return print_path(out, bytes, "softhca");
+		return paths_print_path(out, bytes, "softhca");
 	if (control_socket[0] == '/' || !getcwd(here, sizeof(here)))
 		here[0] = '\0';
 	snprintf(absolute, sizeof(absolute), "%s%s%s", here, here[0] ? "/" : "", control_socket);
-	return print_path(out, bytes, "softhca-%08x", hash_of(absolute));
+	return paths_print_path(out, bytes, "softhca-%08x", paths_hash_of(absolute));
 }
 
 int paths_runtime(const char *control_socket, char *out, size_t bytes)
@@ -84,9 +84,9 @@ int paths_runtime(const char *control_socket, char *out, size_t bytes)
 	const char *given = secure_getenv("RUNTIME_DIRECTORY");
 
 	if (given && *given)
-		return print_path(out, bytes, "%s", given);
+		return paths_print_path(out, bytes, "%s", given);
 	if (geteuid() == 0 || strcmp(control_socket, PATHS_SYSTEM_SOCKET) == 0)
-		return print_path(out, bytes, PATHS_SYSTEM_FOLDER);
+		return paths_print_path(out, bytes, PATHS_SYSTEM_FOLDER);
 	return own_folder(out, bytes);
 }
 
@@ -96,7 +96,7 @@ static bool may_own(uid_t owner, uid_t also)
 }
 
 /* Neither another user's, nor one in which others may replace what is not theirs. */
-static int check_folder(const char *path, uid_t also)
+static int paths_check_folder(const char *path, uid_t also)
 {
 	struct stat st;
 	int fd, ret = 0;
@@ -121,7 +121,7 @@ int paths_make_folder(const char *path, uid_t also)
 {
 	if (mkdir(path, 0755) && errno != EEXIST)
 		return -errno;
-	return check_folder(path, also);
+	return paths_check_folder(path, also);
 }
 
 int paths_make_folder_of(const char *file, uid_t also)
@@ -131,7 +131,7 @@ int paths_make_folder_of(const char *file, uid_t also)
 
 	if (!slash || slash == file)
 		return 0;
-	if (print_path(folder, sizeof(folder), "%.*s", (int)(slash - file), file))
+	if (paths_print_path(folder, sizeof(folder), "%.*s", (int)(slash - file), file))
 		return -ENAMETOOLONG;
 	return paths_make_folder(folder, also);
 }

@@ -14,9 +14,9 @@ struct text {
 	size_t room; /* with the terminator; never 0 */
 };
 
-static void put(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void text_put(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static void put(struct text *t, const char *format, ...)
+static void text_put(struct text *t, const char *format, ...)
 {
 	va_list arguments;
 	size_t n;
@@ -48,7 +48,7 @@ static void put_probability(struct text *t, double p)
 	do
 		snprintf(digits, sizeof(digits), "%.*g", precision, p);
 	while (strtod(digits, NULL) != p && ++precision <= 17);
-	put(t, "%s", digits);
+	text_put(t, "%s", digits);
 }
 
 static void put_choice(struct text *t, const struct setting *s, uint64_t number)
@@ -58,7 +58,7 @@ static void put_choice(struct text *t, const struct setting *s, uint64_t number)
 	while (number-- && word)
 		word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL;
 	if (word)
-		put(t, "%.*s", (int)strcspn(word, "|"), word);
+		text_put(t, "%.*s", (int)strcspn(word, "|"), word);
 }
 
 const char *config_choice(const char *key, uint32_t number, char word[CONFIG_WORD_BYTES])
@@ -73,15 +73,15 @@ const char *config_choice(const char *key, uint32_t number, char word[CONFIG_WOR
 static void put_hugepages(struct text *t, uint32_t mib)
 {
 	if (mib == CONFIG_HUGEPAGES_AUTO || mib == CONFIG_HUGEPAGES_OFF)
-		put(t, "%s", mib == CONFIG_HUGEPAGES_AUTO ? "auto" : "off");
+		text_put(t, "%s", mib == CONFIG_HUGEPAGES_AUTO ? "auto" : "off");
 	else
-		put(t, "%" PRIu32, mib);
+		text_put(t, "%" PRIu32, mib);
 }
 
 static void put_cpus(struct text *t, const struct config_cpus *cpus)
 {
 	for (unsigned i = 0; i < cpus->count; i++)
-		put(t, "%s%u", i ? "," : "", cpus->cpu[i]);
+		text_put(t, "%s%u", i ? "," : "", cpus->cpu[i]);
 }
 
 static void put_ip(struct text *t, const uint8_t ip[16])
@@ -89,16 +89,16 @@ static void put_ip(struct text *t, const uint8_t ip[16])
 	const bool v4 = ip_is_v4_mapped(ip);
 	char name[INET6_ADDRSTRLEN];
 
-	put(t, "%s",
-	    inet_ntop(v4 ? AF_INET : AF_INET6, ip + (v4 ? IP_V4_AT : 0), name, sizeof(name)));
+	text_put(t, "%s",
+		 inet_ntop(v4 ? AF_INET : AF_INET6, ip + (v4 ? IP_V4_AT : 0), name, sizeof(name)));
 }
 
 static void put_addresses(struct text *t, const struct port_addresses *a)
 {
 	for (unsigned i = 0; i < a->count; i++) {
-		put(t, "%s", i ? ", " : "");
+		text_put(t, "%s", i ? ", " : "");
 		put_ip(t, a->at[i].ip);
-		put(t, "/%u", a->at[i].prefix_len);
+		text_put(t, "/%u", a->at[i].prefix_len);
 	}
 }
 
@@ -106,7 +106,7 @@ static void put_gateways(struct text *t, const struct port_gateways *g)
 {
 	if (g->has_v4)
 		put_ip(t, g->v4);
-	put(t, "%s", g->has_v4 && g->has_v6 ? ", " : "");
+	text_put(t, "%s", g->has_v4 && g->has_v6 ? ", " : "");
 	if (g->has_v6)
 		put_ip(t, g->v6);
 }
@@ -116,13 +116,13 @@ static void put_prefix(struct text *t, const uint8_t ip[16], unsigned bits)
 {
 	put_ip(t, ip);
 	if (bits < 128)
-		put(t, "/%u", ip_is_v4_mapped(ip) ? bits - 8 * IP_V4_AT : bits);
+		text_put(t, "/%u", ip_is_v4_mapped(ip) ? bits - 8 * IP_V4_AT : bits);
 }
 
 static void put_peers(struct text *t, const struct peer_list *peers)
 {
 	for (unsigned i = 0; i < peers->count; i++) {
-		put(t, "%s", i ? ", " : "");
+		text_put(t, "%s", i ? ", " : "");
 		put_prefix(t, peers->prefix[i].ip, peers->prefix[i].bits);
 	}
 }
@@ -132,12 +132,12 @@ static void put_cc_rules(struct text *t, const struct cc_rules *rules)
 	for (unsigned i = 0; i < rules->count; i++) {
 		const struct cc_rule *r = &rules->rule[i];
 
-		put(t, "%s", i ? ", " : "");
+		text_put(t, "%s", i ? ", " : "");
 		if (r->by_class)
-			put(t, "tc %u", r->tclass);
+			text_put(t, "tc %u", r->tclass);
 		else
 			put_prefix(t, r->ip, r->bits);
-		put(t, "=");
+		text_put(t, "=");
 		put_choice(t, setting_find(SCOPE_HCA, "cc"), r->cc);
 	}
 }
@@ -147,31 +147,31 @@ static void put_mac(struct text *t, const uint8_t mac[6])
 	static const uint8_t none[6];
 
 	if (memcmp(mac, none, 6) != 0)
-		put(t, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
-		    mac[5]);
+		text_put(t, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
+			 mac[5]);
 }
 
 static void put_log_levels(struct text *t, const struct log_levels *levels)
 {
-	put(t, "%s", log_level_names[levels->all]);
+	text_put(t, "%s", log_level_names[levels->all]);
 	for (unsigned i = 0; i < LOG_MODULE_COUNT; i++)
 		if (levels->module[i])
-			put(t, ", %s=%s", log_module_names[i],
-			    log_level_names[levels->module[i] - 1]);
+			text_put(t, ", %s=%s", log_module_names[i],
+				 log_level_names[levels->module[i] - 1]);
 }
 
 static void put_permissions(struct text *t, uint32_t mode)
 {
 	if (mode)
-		put(t, "0%o", mode);
+		text_put(t, "0%o", mode);
 }
 
 static void put_stages(struct text *t, int16_t cpu)
 {
 	if (cpu == CONFIG_CPU_AUTO)
-		put(t, "auto");
+		text_put(t, "auto");
 	else
-		put(t, "all on lcore %d", cpu);
+		text_put(t, "all on lcore %d", cpu);
 }
 
 /* All that were set: those of one engine, and of all (the last row). */
@@ -183,10 +183,10 @@ static void put_placements(struct text *t, const struct hca_section *h)
 		for (unsigned s = 0; s < STAGE_COUNT; s++) {
 			if (h->cpu[e][s] == CONFIG_CPU_AUTO)
 				continue;
-			put(t, "%s%s", comma, stage_infos[s].name);
+			text_put(t, "%s%s", comma, stage_infos[s].name);
 			if (e < ENGINES_MAX)
-				put(t, ".%u", e);
-			put(t, " = %d", h->cpu[e][s]);
+				text_put(t, ".%u", e);
+			text_put(t, " = %d", h->cpu[e][s]);
 			comma = ", ";
 		}
 	}
@@ -202,10 +202,10 @@ void setting_text(const struct setting *s, const void *base, char out[CONFIG_TEX
 	switch (s->kind) {
 	case KIND_UINT:
 	case KIND_POWER2:
-		put(&t, "%" PRIu64, number_at(s, field));
+		text_put(&t, "%" PRIu64, number_at(s, field));
 		break;
 	case KIND_BOOL:
-		put(&t, "%s", *(const bool *)field ? "yes" : "no");
+		text_put(&t, "%s", *(const bool *)field ? "yes" : "no");
 		break;
 	case KIND_PROBABILITY:
 		put_probability(&t, *(const double *)field);
@@ -216,7 +216,7 @@ void setting_text(const struct setting *s, const void *base, char out[CONFIG_TEX
 	case KIND_STRING:
 	case KIND_PATH:
 	case KIND_NAME:
-		put(&t, "%s", string);
+		text_put(&t, "%s", string);
 		break;
 	case KIND_PERMISSIONS:
 		put_permissions(&t, *(const uint32_t *)field);

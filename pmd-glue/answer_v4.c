@@ -69,8 +69,8 @@ void answer_arp(struct port *port, const struct rte_ether_hdr *ether, const uint
 }
 
 /* ip: a whole, valid echo request of `total` bytes. */
-static void send_echo_reply(struct port *port, const struct rte_ether_hdr *ether,
-			    const struct rte_ipv4_hdr *asked, uint16_t total)
+static void v4_send_echo_reply(struct port *port, const struct rte_ether_hdr *ether,
+			       const struct rte_ipv4_hdr *asked, uint16_t total)
 {
 	struct rte_ipv4_hdr *ip;
 	struct rte_icmp_hdr *icmp;
@@ -132,5 +132,5 @@ void answer_icmp(struct port *port, const struct rte_ether_hdr *ether, const uin
 	else if (port->kernel_has[own])
 		control_count(port, PORT_COUNTER_left_to_kernel);
 	else
-		send_echo_reply(port, ether, ip, total);
+		v4_send_echo_reply(port, ether, ip, total);
 }

@@ -110,7 +110,7 @@ static void take_advertisement(struct port *port, const struct message *msg)
 	learn(port, nd_target(msg), mac ? mac : msg->ether->src_addr.addr_bytes, false);
 }
 
-static void send_echo_reply(struct port *port, const struct message *msg)
+static void v6_send_echo_reply(struct port *port, const struct message *msg)
 {
 	uint16_t total = sizeof(*msg->ip) + msg->bytes;
 	struct rte_ipv6_hdr *ip;
@@ -144,7 +144,7 @@ static void take_echo_request(struct port *port, const struct message *msg)
 	else if (port->kernel_has[own])
 		control_count(port, PORT_COUNTER_left_to_kernel);
 	else
-		send_echo_reply(port, msg);
+		v6_send_echo_reply(port, msg);
 }
 
 static bool icmpv6_parse(struct message *msg, uint32_t bytes)

@@ -118,7 +118,7 @@ void capture_frames(struct port_queue *q, struct rte_mbuf *const *frames, uint16
 
 /* ---- control thread ---- */
 
-static void show(struct port *port)
+static void set_captured(struct port *port)
 {
 	bool any = false;
 
@@ -146,7 +146,7 @@ int port_capture_begin(struct port *port, void *memory, uint64_t bytes, uint32_t
 	memset(c->queue, 0, sizeof(c->queue));
 	capture_head_fill(memory, port->config.queues, queue_bytes, rte_rdtsc(), rte_get_tsc_hz());
 	__atomic_store_n(&c->ring, memory, __ATOMIC_RELEASE);
-	show(port);
+	set_captured(port);
 	return 0;
 }
 
@@ -156,5 +156,5 @@ void port_capture_end(struct port *port, const void *memory)
 		if (port->captures[i].ring == memory)
 			__atomic_store_n(&port->captures[i].ring, NULL, __ATOMIC_RELEASE);
 	}
-	show(port);
+	set_captured(port);
 }

@@ -22,7 +22,7 @@ struct capture_file {
 	uint64_t written; /* frames */
 };
 
-static int begin(struct port *port, struct capture_file *c)
+static int capture_file_begin(struct port *port, struct capture_file *c)
 {
 	uint64_t bytes = CAPTURE_HEAD_BYTES + (uint64_t)port->config.queues * FILE_QUEUE_BYTES;
 	int error = pcapng_begin(c->file, port->config.name, PCAPNG_ETHERNET, 0);
@@ -55,7 +55,7 @@ int capture_file_open(struct port *port)
 		error = -errno;
 		LOG(ERR, "port %s: cannot write %s: %s", port->config.name, path, strerror(-error));
 	} else {
-		error = begin(port, c);
+		error = capture_file_begin(port, c);
 		if (error)
 			LOG(ERR, "port %s: no capture: %s", port->config.name, strerror(-error));
 	}
@@ -65,7 +65,7 @@ int capture_file_open(struct port *port)
 }
 
 /* Gives up writing; the ring fills, and the data path counts what is missing. */
-static void give_up(struct port *port, int error)
+static void capture_file_give_up(struct port *port, int error)
 {
 	LOG(ERR, "port %s: writing %s failed: %s; capture ends here", port->config.name,
 	    port->config.capture_path, strerror(-error));
@@ -74,7 +74,7 @@ static void give_up(struct port *port, int error)
 }
 
 /* At most what there is at the beginning. */
-static int flush_queue(struct capture_file *c, unsigned int queue)
+static int capture_file_flush_queue(struct capture_file *c, unsigned int queue)
 {
 	const struct capture_record *r;
 	uint64_t end = __atomic_load_n(&c->ring->queue[queue].head, __ATOMIC_ACQUIRE);
@@ -99,11 +99,11 @@ int port_capture_flush(struct port *port)
 	if (!c || !c->file)
 		return 0;
 	for (unsigned int i = 0; i < port->config.queues && !error; i++)
-		error = flush_queue(c, i);
+		error = capture_file_flush_queue(c, i);
 	if (!error && fflush(c->file) != 0)
 		error = -errno;
 	if (error)
-		give_up(port, error);
+		capture_file_give_up(port, error);
 	return error;
 }
 

@@ -260,8 +260,8 @@ static void send_due(struct port_queue *q, struct impairment *imp)
  * A packet that refers to its payload, made before the port was impaired, suffers no faults: nobody
  * may change what it says, and what it refers to does not wait. False: the wire is full.
  */
-static bool take(struct port_queue *q, struct impairment *imp, struct rte_mbuf **frame,
-		 uint64_t now)
+static bool impair_one(struct port_queue *q, struct impairment *imp, struct rte_mbuf **frame,
+		       uint64_t now)
 {
 	if (unlikely((*frame)->ol_flags & PAYLOAD_REF))
 		return q->port->driver->tx_plain(q, frame, 1) == 1;
@@ -277,7 +277,8 @@ uint16_t tx_impaired(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 
 	if (impairment_passes(imp))
 		return q->port->driver->tx_plain(q, frames, n);
-	while (taken < n && impairment_has_room(imp, now) && take(q, imp, &frames[taken], now))
+	while (taken < n && impairment_has_room(imp, now) &&
+	       impair_one(q, imp, &frames[taken], now))
 		taken++;
 	send_due(q, imp);
 	return taken;

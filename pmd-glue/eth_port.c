@@ -30,7 +30,7 @@ enum { ETH_DESCRIPTORS = 1024 };
 
 /* ---- data path ---- */
 
-static inline uint16_t device_of(const struct port_queue *q, unsigned which)
+static inline uint16_t eth_device_of(const struct port_queue *q, unsigned which)
 {
 	return __atomic_load_n(&q->eth_id[which], __ATOMIC_RELAXED);
 }
@@ -68,7 +68,7 @@ static uint16_t eth_raw_rx(struct port_queue *q, struct rte_mbuf **frames, uint1
 {
 	uint16_t first = unlikely(q->has_spare) ? spare_rx(q, frames, n / 2) : 0;
 
-	n = first + rte_eth_rx_burst(device_of(q, 0), q->id, frames + first, n - first);
+	n = first + rte_eth_rx_burst(eth_device_of(q, 0), q->id, frames + first, n - first);
 	for (uint16_t i = 0; i < n; i++)
 		frames[i]->ol_flags &= ~FRAME_MARKS;
 	return n;
@@ -104,7 +104,7 @@ static __rte_noinline uint16_t balanced_tx(struct port_queue *q, struct rte_mbuf
 
 		for (run = 1; done + run < n && tx_device(frames[done + run]) == which; run++)
 			;
-		sent = rte_eth_tx_burst(device_of(q, which), q->id, frames + done, run);
+		sent = rte_eth_tx_burst(eth_device_of(q, which), q->id, frames + done, run);
 		done += sent;
 	} while (sent == run && done < n);
 	return done;
@@ -112,9 +112,9 @@ static __rte_noinline uint16_t balanced_tx(struct port_queue *q, struct rte_mbuf
 
 static uint16_t eth_raw_tx(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 {
-	uint16_t id = device_of(q, 0);
+	uint16_t id = eth_device_of(q, 0);
 
-	if (unlikely(id != device_of(q, 1) && n))
+	if (unlikely(id != eth_device_of(q, 1) && n))
 		return balanced_tx(q, frames, n);
 	return rte_eth_tx_burst(id, q->id, frames, n);
 }
@@ -169,7 +169,7 @@ static uint16_t memif_tx_burst(struct link_port *link, uint16_t queue, struct rt
 
 /* ---- bring-up ---- */
 
-static int refused(const struct port *port, const char *what, int error)
+static int eth_refused(const struct port *port, const char *what, int error)
 {
 	LOG(ERR, "port %s: %s: %s: %s", port->config.name, port->eth[port->eth_now].name, what,
 	    strerror(error < 0 ? -error : error));
@@ -177,7 +177,7 @@ static int refused(const struct port *port, const char *what, int error)
 }
 
 /* Finds the device, or makes EAL find it. */
-static int find_device(struct port *port, struct eth_device *d)
+static int eth_find_device(struct port *port, struct eth_device *d)
 {
 	char args[ETH_ARGS_BYTES];
 	const char *bus = port->config.type == PORT_PCI ? "pci" : "vdev";
@@ -215,14 +215,14 @@ static int choose_mtu(struct port *port, const struct eth_device *d,
 	int kernel = kernel_shares(port->config.type) ? kernel_mtu(d->device) : 0;
 
 	if (kernel < 0)
-		return refused(port, "MTU", kernel);
+		return eth_refused(port, "MTU", kernel);
 	if (port->config.type == PORT_TAP)
 		most = RTE_ETHER_MTU; /* DPDK 22.11's tap neither reports nor sends more */
 	if (kernel && wanted && wanted != (uint32_t)kernel) {
 		int error = kernel_set_mtu(d->device, wanted);
 
 		if (error)
-			return refused(port, "setting the interface's MTU", error);
+			return eth_refused(port, "setting the interface's MTU", error);
 	} else if (kernel) {
 		wanted = kernel;
 		most = RTE_MAX(most, wanted); /* longer frames come cut and are counted */
@@ -262,7 +262,7 @@ static int configure(struct port *port, const struct eth_device *d,
 			(RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP) & info->flow_type_rss_offloads;
 	}
 	error = rte_eth_dev_configure(d->id, queues, queues, &conf);
-	return error ? refused(port, "configuration", error) : 0;
+	return error ? eth_refused(port, "configuration", error) : 0;
 }
 
 static int set_up_queues(struct port *port, const struct eth_device *d,
@@ -274,7 +274,7 @@ static int set_up_queues(struct port *port, const struct eth_device *d,
 	int error = rte_eth_dev_adjust_nb_rx_tx_desc(d->id, &n_rx, &n_tx);
 
 	if (error)
-		return refused(port, "descriptors", error);
+		return eth_refused(port, "descriptors", error);
 	rx.offloads = 0;
 	tx.offloads = 0;
 	for (uint16_t q = 0; q < port->config.queues && !error; q++) {
@@ -282,10 +282,10 @@ static int set_up_queues(struct port *port, const struct eth_device *d,
 
 		error = rte_eth_rx_queue_setup(d->id, q, n_rx, socket, &rx, port->rx_pool);
 		if (error)
-			return refused(port, "receive queue", error);
+			return eth_refused(port, "receive queue", error);
 		error = rte_eth_tx_queue_setup(d->id, q, n_tx, socket, &tx);
 		if (error)
-			return refused(port, "transmit queue", error);
+			return eth_refused(port, "transmit queue", error);
 	}
 	return 0;
 }
@@ -325,7 +325,7 @@ static int set_mac(struct port *port, const struct eth_device *d)
 		return 0;
 	error = rte_eth_macaddr_get(d->id, &device);
 	if (error)
-		return refused(port, "MAC address", error);
+		return eth_refused(port, "MAC address", error);
 	if (!wants_mac_of_its_own(port) && d == &port->eth[0]) {
 		memcpy(port->mac, &device, 6);
 		return 0;
@@ -385,16 +385,16 @@ static void receive_groups(struct port *port)
 		enable_allmulticast(port, &port->eth[i]);
 }
 
-static int bring_up(struct port *port, struct eth_device *d)
+static int eth_bring_up(struct port *port, struct eth_device *d)
 {
 	struct rte_eth_dev_info info;
-	int error = find_device(port, d);
+	int error = eth_find_device(port, d);
 
 	if (error)
 		return error;
 	error = rte_eth_dev_info_get(d->id, &info);
 	if (error)
-		return refused(port, "information", error);
+		return eth_refused(port, "information", error);
 	snprintf(port->driver_name, sizeof(port->driver_name), "%s", info.driver_name);
 	error = choose_mtu(port, d, &info);
 	if (!error)
@@ -431,8 +431,8 @@ static int eth_create(struct port *port)
 	if (!port->rx_pool)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < port->eths && !error; i++) {
-		port->eth_now = i; /* which refused() names */
-		error = bring_up(port, &port->eth[i]);
+		port->eth_now = i; /* which eth_refused() names */
+		error = eth_bring_up(port, &port->eth[i]);
 	}
 	bond_begin(&port->bond, &port->config);
 	use_devices(port, port->bond.used);
@@ -518,13 +518,13 @@ static int start_device(struct port *port, struct eth_device *d)
 	int error = rte_eth_dev_start(d->id);
 
 	if (error)
-		return refused(port, "start", error);
+		return eth_refused(port, "start", error);
 	/* tap passes this on to the kernel's end. */
 	if (port->config.type == PORT_TAP) {
 		error = rte_eth_dev_set_mtu(d->id, port->mtu_bytes);
 		if (error) {
 			rte_eth_dev_stop(d->id);
-			return refused(port, "MTU", error);
+			return eth_refused(port, "MTU", error);
 		}
 	}
 	pause_find(d->id, &d->pause);
@@ -537,7 +537,7 @@ static void eth_stop(struct port *port)
 		int error = rte_eth_dev_stop(port->eth[i].id);
 
 		if (error)
-			refused(port, "stop", error);
+			eth_refused(port, "stop", error);
 	}
 }
 
@@ -660,7 +660,7 @@ static int memif_create(struct port *port)
 	if (error || !port->config.memif_server)
 		return error;
 	error = memif_listener_keep(port->config.device);
-	return error ? refused(port, "listener", error) : 0;
+	return error ? eth_refused(port, "listener", error) : 0;
 }
 
 static void memif_destroy(struct port *port)
@@ -694,7 +694,7 @@ static int memif_start(struct port *port)
 	if (!port->eth_waiting)
 		return 0;
 	if (port->config.memif_server)
-		return refused(port, "start", EIO);
+		return eth_refused(port, "start", EIO);
 	LOG(NOTICE, "port %s: waiting for a server at %s", port->config.name, port->config.device);
 	return 0;
 }

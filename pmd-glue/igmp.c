@@ -42,7 +42,7 @@ _Static_assert(sizeof(struct igmp_report) == 32 && sizeof(struct igmp_record) ==
 static const uint8_t report_to[16] = {[10] = 0xff, [11] = 0xff, 224, 0, 0, 22};
 
 /* Header and option are one checksum, the message another. */
-static void finish(struct igmp_report *r, uint16_t total, const struct port_address *from)
+static void igmp_finish(struct igmp_report *r, uint16_t total, const struct port_address *from)
 {
 	const uint16_t header = sizeof(r->ip) + sizeof(r->router_alert);
 
@@ -82,7 +82,7 @@ void igmp_report(struct port *port, const struct membership_record *records, uns
 		r->record[i].type = records[i].type;
 		memcpy(&r->record[i].group_be, records[i].ip + 12, 4);
 	}
-	finish(r, total, from);
+	igmp_finish(r, total, from);
 	control_send(port, m);
 	control_count(port, PORT_COUNTER_reports_sent);
 }
@@ -107,7 +107,7 @@ static const uint8_t *igmp_parse(const uint8_t *l3, uint32_t bytes, uint16_t *ig
 }
 
 /* Within what time an answer is wanted. */
-static uint32_t delay_ms(const uint8_t *query, bool v3)
+static uint32_t igmp_delay_ms(const uint8_t *query, bool v3)
 {
 	uint32_t code = query[1];
 
@@ -140,5 +140,5 @@ void take_igmp(struct port *port, const uint8_t *l3, uint32_t bytes)
 	general = memcmp(query + 4, everything, 4) == 0;
 	control_count(port, PORT_COUNTER_queries);
 	membership_query(&port->groups, false, general ? NULL : group, v3 ? query[8] & 7 : 0,
-			 delay_ms(query, v3), port_now_ms());
+			 igmp_delay_ms(query, v3), port_now_ms());
 }

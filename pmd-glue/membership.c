@@ -27,7 +27,7 @@ void membership_free(struct memberships *t)
 	*t = (struct memberships){0};
 }
 
-static struct membership *lookup(const struct memberships *t, const uint8_t ip[16])
+static struct membership *membership_lookup(const struct memberships *t, const uint8_t ip[16])
 {
 	for (unsigned int i = 0; i < t->count; i++) {
 		if (memcmp(t->entry[i].ip, ip, 16) == 0)
@@ -36,7 +36,7 @@ static struct membership *lookup(const struct memberships *t, const uint8_t ip[1
 	return NULL;
 }
 
-static struct membership *add(struct memberships *t, const uint8_t ip[16])
+static struct membership *membership_add(struct memberships *t, const uint8_t ip[16])
 {
 	struct membership *m;
 
@@ -67,7 +67,7 @@ static uint8_t robustness(const struct memberships *t, bool v6)
 }
 
 /* The last change replaces one whose reports have not all been sent. */
-static void change(struct memberships *t, struct membership *m, uint64_t now_ms)
+static void membership_change(struct memberships *t, struct membership *m, uint64_t now_ms)
 {
 	if (!membership_is_reported(m->ip))
 		return;
@@ -78,30 +78,30 @@ static void change(struct memberships *t, struct membership *m, uint64_t now_ms)
 
 int membership_join(struct memberships *t, const uint8_t ip[16], uint64_t now_ms, bool *first)
 {
-	struct membership *m = lookup(t, ip);
+	struct membership *m = membership_lookup(t, ip);
 
 	if (!m)
-		m = add(t, ip);
+		m = membership_add(t, ip);
 	if (!m)
 		return -ENOMEM;
 	*first = m->users++ == 0;
 	if (*first && m->changes) /* it had been left */
 		t->left--;
 	if (*first)
-		change(t, m, now_ms);
+		membership_change(t, m, now_ms);
 	return 0;
 }
 
 bool membership_leave(struct memberships *t, const uint8_t ip[16], uint64_t now_ms)
 {
-	struct membership *m = lookup(t, ip);
+	struct membership *m = membership_lookup(t, ip);
 
 	if (!m || !m->users || --m->users)
 		return false;
 	m->answer_ms = 0;
 	if (membership_is_reported(ip) && t->left < MEMBERSHIP_LEFT_MAX) {
 		t->left++;
-		change(t, m, now_ms);
+		membership_change(t, m, now_ms);
 	} else {
 		*m = t->entry[--t->count];
 	}
@@ -111,7 +111,7 @@ bool membership_leave(struct memberships *t, const uint8_t ip[16], uint64_t now_
 void membership_announce(struct memberships *t, uint64_t now_ms)
 {
 	for (unsigned int i = 0; i < t->count; i++)
-		change(t, &t->entry[i], now_ms);
+		membership_change(t, &t->entry[i], now_ms);
 }
 
 /* Schedules an answer within delay_ms, never 0, unless one is due earlier. */
@@ -125,7 +125,7 @@ static uint64_t answer_by(uint64_t open_ms, uint32_t delay_ms, uint64_t now_ms)
 void membership_query(struct memberships *t, bool v6, const uint8_t *group, uint8_t wanted,
 		      uint32_t delay_ms, uint64_t now_ms)
 {
-	struct membership *m = group ? lookup(t, group) : NULL;
+	struct membership *m = group ? membership_lookup(t, group) : NULL;
 
 	t->robustness[v6] = wanted;
 	if (!group) {
@@ -207,7 +207,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static uint64_t find_next(const struct memberships *t)
+static uint64_t membership_find_next(const struct memberships *t)
 {
 	uint64_t next_ms = UINT64_MAX;
 
@@ -237,6 +237,6 @@ unsigned int membership_due(struct memberships *t, bool v6, uint64_t now_ms,
 	if (!n)
 		n = answers_due(t, v6, now_ms, records);
 	if (!n)
-		t->next_ms = find_next(t);
+		t->next_ms = membership_find_next(t);
 	return n;
 }

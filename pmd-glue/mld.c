@@ -54,8 +54,8 @@ static uint16_t icmpv6_sum(const struct rte_ipv6_hdr *ip, const void *icmp, uint
 	return (uint16_t)((sum & 0xffff) + (sum >> 16));
 }
 
-static void finish(struct mld_report *r, uint16_t total, const uint8_t from[16],
-		   const uint8_t to[16])
+static void mld_finish(struct mld_report *r, uint16_t total, const uint8_t from[16],
+		       const uint8_t to[16])
 {
 	static const uint8_t router_alert[8] = {
 		IPPROTO_ICMPV6, 0, OPTION_ROUTER_ALERT, 2, 0, 0, 1, 0};
@@ -90,7 +90,7 @@ void mld_report(struct port *port, const struct membership_record *records, unsi
 		r->record[i].type = records[i].type;
 		memcpy(r->record[i].group, records[i].ip, 16);
 	}
-	finish(r, total, port->own[0].ip, to); /* the link-local address */
+	mld_finish(r, total, port->own[0].ip, to); /* the link-local address */
 	control_send(port, m);
 	control_count(port, PORT_COUNTER_reports_sent);
 }
@@ -132,7 +132,7 @@ static const uint8_t *mld_parse(const uint8_t *l3, uint32_t bytes, uint16_t *icm
 	return icmpv6_sum(ip, options + header, *icmp_bytes) == 0xffff ? options + header : NULL;
 }
 
-static uint32_t delay_ms(const uint8_t *query, bool v2)
+static uint32_t mld_delay_ms(const uint8_t *query, bool v2)
 {
 	uint32_t code = (uint32_t)query[4] << 8 | query[5];
 
@@ -167,5 +167,5 @@ void take_mld(struct port *port, const uint8_t *l3, uint32_t bytes)
 	group = query + MLD_HEADER_BYTES;
 	control_count(port, PORT_COUNTER_queries);
 	membership_query(&port->groups, true, memcmp(group, everything, 16) ? group : NULL,
-			 v2 ? query[24] & 7 : 0, delay_ms(query, v2), port_now_ms());
+			 v2 ? query[24] & 7 : 0, mld_delay_ms(query, v2), port_now_ms());
 }

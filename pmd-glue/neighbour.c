@@ -14,7 +14,7 @@ static uint16_t *bucket_of(struct neighbours *t, const uint8_t ip[16])
 			  (NEIGHBOURS_MAX - 1)];
 }
 
-static struct neighbour *lookup(struct neighbours *t, const uint8_t ip[16])
+static struct neighbour *neighbour_lookup(struct neighbours *t, const uint8_t ip[16])
 {
 	for (uint16_t i = *bucket_of(t, ip); i; i = t->entry[i - 1].next)
 		if (memcmp(t->entry[i - 1].ip, ip, 16) == 0)
@@ -108,7 +108,8 @@ static struct census survey(struct neighbours *t)
 }
 
 /* An entry for a neighbour to ask for, or for one that a stranger names. NULL: there is none. */
-static struct neighbour *make_room(struct neighbours *t, const uint8_t ip[16], bool to_ask)
+static struct neighbour *neighbour_make_room(struct neighbours *t, const uint8_t ip[16],
+					     bool to_ask)
 {
 	const struct census c = survey(t);
 	struct neighbour *e = c.any;
@@ -128,10 +129,10 @@ static struct neighbour *make_room(struct neighbours *t, const uint8_t ip[16], b
 
 int neighbour_find(struct neighbours *t, const uint8_t ip[16], uint64_t now_ms, uint8_t mac_out[6])
 {
-	struct neighbour *e = lookup(t, ip);
+	struct neighbour *e = neighbour_lookup(t, ip);
 
 	if (!e) {
-		e = make_room(t, ip, true);
+		e = neighbour_make_room(t, ip, true);
 		if (!e)
 			return -ENOSPC;
 		e->learnt_ms = e->used_ms = now_ms;
@@ -161,7 +162,7 @@ int neighbour_find(struct neighbours *t, const uint8_t ip[16], uint64_t now_ms, 
 
 bool neighbour_has(struct neighbours *t, const uint8_t ip[16])
 {
-	return lookup(t, ip) != NULL;
+	return neighbour_lookup(t, ip) != NULL;
 }
 
 /* Another MAC than the known one is not believed as long as that one answers: what nobody asked for
@@ -183,11 +184,11 @@ static bool is_doubtful(struct neighbours *t, struct neighbour *e, const uint8_t
 bool neighbour_learn(struct neighbours *t, const uint8_t ip[16], const uint8_t mac[6], bool create,
 		     uint64_t now_ms)
 {
-	struct neighbour *e = lookup(t, ip);
+	struct neighbour *e = neighbour_lookup(t, ip);
 	bool changed;
 
 	if (!e && create) {
-		e = make_room(t, ip, false);
+		e = neighbour_make_room(t, ip, false);
 		if (e)
 			e->used_ms = now_ms;
 	}
@@ -203,7 +204,7 @@ bool neighbour_learn(struct neighbours *t, const uint8_t ip[16], const uint8_t m
 }
 
 /* Whether to send a request for e now; expires it when its time is over. */
-static bool step(struct neighbours *t, struct neighbour *e, uint64_t now_ms)
+static bool neighbour_step(struct neighbours *t, struct neighbour *e, uint64_t now_ms)
 {
 	uint64_t wait_ms;
 
@@ -237,7 +238,7 @@ const struct neighbour *neighbour_due(struct neighbours *t, unsigned int *cursor
 	while (*cursor < NEIGHBOURS_MAX) {
 		struct neighbour *e = &t->entry[(*cursor)++];
 
-		if (step(t, e, now_ms))
+		if (neighbour_step(t, e, now_ms))
 			return e;
 	}
 	return NULL;

@@ -254,7 +254,7 @@ static void set_stopped(struct port *port)
 	port->link.tx_burst = stopped_tx_burst;
 }
 
-static int build(struct port *port)
+static int port_build(struct port *port)
 {
 	int error = 0;
 
@@ -322,7 +322,7 @@ int port_create(const struct port_config *config, struct rte_mempool *packet_poo
 	port->packet_pool = packet_pool;
 	port->clone_pool = clone_pool;
 	ports[slot] = port;
-	error = build(port);
+	error = port_build(port);
 	if (error) {
 		port_destroy(port);
 		return error;

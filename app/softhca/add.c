@@ -31,7 +31,7 @@ static bool is_key(const char *key)
 }
 
 /* One "KEY=VALUE" more. Exit code. */
-static int add_line(struct control_add_hca *in, const char *word)
+static int add_setting_line(struct control_add_hca *in, const char *word)
 {
 	size_t used = strlen(in->settings), n = strcspn(word, "=");
 	char key[sizeof(in->settings)];
@@ -64,7 +64,7 @@ int view_add(struct connection *unused, const struct request *r)
 	if (snprintf(in.device, sizeof(in.device), "%s", r->object) >= (int)sizeof(in.device))
 		return failed(r->object, strerror(ENAMETOOLONG));
 	for (unsigned i = 0; i < r->value_count && !code; i++)
-		code = add_line(&in, r->values[i]);
+		code = add_setting_line(&in, r->values[i]);
 	if (code)
 		return code;
 	return ask_change(r, CONTROL_ADD_HCA, &in, sizeof(in), r->object,

@@ -48,7 +48,7 @@ static volatile sig_atomic_t told_to_end;
 
 /* The first ends the capture, which then may wait for a disk or for the reader of a pipe; one that comes two seconds later
  * ends the process. Sooner it may be the same one, sent to the process and to its group. */
-static void on_signal(int number)
+static void capture_on_signal(int number)
 {
 	static time_t first;
 	const time_t now = time(NULL);
@@ -64,7 +64,7 @@ static void on_signal(int number)
 
 static void handle_signals(void)
 {
-	const struct sigaction end = {.sa_handler = on_signal};
+	const struct sigaction end = {.sa_handler = capture_on_signal};
 
 	signal(SIGPIPE, SIG_IGN); /* writing fails instead */
 	sigaction(SIGINT, &end, NULL);
@@ -94,7 +94,7 @@ static int make_ring(struct capture_head **ring, uint64_t bytes)
 	return error;
 }
 
-static const char *refusal_text(int error)
+static const char *capture_refusal_text(int error)
 {
 	switch (error) {
 	case -EPERM:
@@ -113,7 +113,7 @@ static const char *refusal_text(int error)
 }
 
 /* "HCA" or "[HCA.]CHANNEL". Exit code. */
-static int read_operand(struct capture *c)
+static int capture_read_operand(struct capture *c)
 {
 	const char *word = c->r->object ? c->r->object : "", *dot = strrchr(word, '.');
 	const char *last = dot ? dot + 1 : word, *hca = c->r->hca ? c->r->hca : "";
@@ -130,7 +130,7 @@ static int read_operand(struct capture *c)
 		length = (int)strlen(word);
 	}
 	if (length >= (int)sizeof(c->in.capture.device))
-		return failed(word, refusal_text(-ENODEV));
+		return failed(word, capture_refusal_text(-ENODEV));
 	memcpy(c->in.capture.device, hca, (size_t)length);
 	return EXIT_CODE_OK;
 }
@@ -157,7 +157,7 @@ static uint64_t ring_bytes(const struct request *r)
 }
 
 /* Exit code. */
-static int begin(struct capture *c)
+static int open_capture(struct capture *c)
 {
 	const char *hca = c->in.capture.device;
 	const char *dot = c->r->object ? strrchr(c->r->object, '.') : NULL;
@@ -174,7 +174,7 @@ static int begin(struct capture *c)
 	close(fd);
 	if (error == -ENODEV && c->r->object && !c->in.channel[0])
 		return refuse_channel(dot ? dot + 1 : c->r->object);
-	return error ? failed(hca[0] ? hca : "capture", refusal_text(error)) : EXIT_CODE_OK;
+	return error ? failed(hca[0] ? hca : "capture", capture_refusal_text(error)) : EXIT_CODE_OK;
 }
 
 static int connect_daemon(struct capture *c)
@@ -330,7 +330,7 @@ static void note_end(struct capture *c)
 }
 
 /* What there is. 0 or -errno of a write. */
-static int drain(struct capture *c)
+static int capture_drain(struct capture *c)
 {
 	const struct capture_record *r;
 	unsigned queue = 0;
@@ -368,11 +368,11 @@ static void wait_more(struct capture *c)
 /* 0 or -errno of a write. */
 static int read_frames(struct capture *c)
 {
-	int error = drain(c);
+	int error = capture_drain(c);
 
 	while (!error && !c->ended && !(c->emptied && (c->daemon_gone || c->ending))) {
 		wait_more(c);
-		error = drain(c);
+		error = capture_drain(c);
 	}
 	return error;
 }
@@ -420,11 +420,11 @@ int view_capture(struct connection *unused, const struct request *r)
 	if (!code && !filter_set(r->filter))
 		code = EXIT_CODE_USAGE;
 	if (!code)
-		code = read_operand(&c);
+		code = capture_read_operand(&c);
 	if (!code)
 		code = connect_daemon(&c);
 	if (!code)
-		code = begin(&c);
+		code = open_capture(&c);
 	if (code)
 		return code;
 	handle_signals();

@@ -57,7 +57,7 @@ static json_t *devices_of(const char *socket, json_t *all)
 }
 
 /* Splits the absolute path of a socket. 0 or -1; prints why the container may not have its folder. */
-static int split(char socket[PATH_MAX], const char **folder, const char **name)
+static int cdi_split(char socket[PATH_MAX], const char **folder, const char **name)
 {
 	char *slash = strrchr(socket, '/');
 	struct stat st;
@@ -84,7 +84,7 @@ int view_cdi(struct connection *c, const struct request *r)
 	if (socket_absolute(r->socket ? r->socket : getenv("SOFTHCA_SOCKET"), socket))
 		return failed("the control socket", "its path is too long");
 	strcpy(path, socket);
-	if (split(socket, &folder, &name) || libraries_find(NULL, &l))
+	if (cdi_split(socket, &folder, &name) || libraries_find(NULL, &l))
 		return EXIT_CODE_FAILURE;
 	if (strncmp(l.preload, l.folder, strlen(l.folder)))
 		return failed(l.preload,

@@ -66,7 +66,7 @@ static void add_cell(struct table *t, const json_t *object, const struct column 
 	}
 }
 
-static void begin(struct table *table, const struct objects_table *t, bool rates)
+static void begin_table(struct table *table, const struct objects_table *t, bool rates)
 {
 	char head[CELL_BYTES];
 	size_t used = snprintf(head, sizeof(head), "%s", t->name ? t->name : "");
@@ -106,7 +106,7 @@ void print_changes(json_t *objects, const json_t *last, double seconds,
 	const char *name;
 	json_t *object;
 
-	begin(&table, t, seconds > 0);
+	begin_table(&table, t, seconds > 0);
 	json_object_foreach(objects, name, object)
 	{
 		if (t->name)

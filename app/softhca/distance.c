@@ -18,7 +18,7 @@ enum {
 	GIVE_UP_NS = 1000000000,
 };
 
-static bool read_line(const char *path, char *text, int bytes)
+static bool distance_read_line(const char *path, char *text, int bytes)
 {
 	FILE *file = fopen(path, "re");
 	bool got = file && fgets(text, bytes, file);
@@ -35,10 +35,10 @@ static bool caches_differ(unsigned a, unsigned b)
 	char path[128], list_a[256], list_b[256];
 
 	snprintf(path, sizeof(path), format, a);
-	if (!read_line(path, list_a, sizeof(list_a)))
+	if (!distance_read_line(path, list_a, sizeof(list_a)))
 		return false;
 	snprintf(path, sizeof(path), format, b);
-	return read_line(path, list_b, sizeof(list_b)) && strcmp(list_a, list_b) != 0;
+	return distance_read_line(path, list_b, sizeof(list_b)) && strcmp(list_a, list_b) != 0;
 }
 
 struct ping {

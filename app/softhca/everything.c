@@ -22,7 +22,7 @@ static void make_array(json_t *in, const char *key)
 }
 
 /* Puts what `from` has under that key into `to`. */
-static void take(json_t *to, json_t *from, const char *key)
+static void move_key(json_t *to, json_t *from, const char *key)
 {
 	json_object_set(to, key, json_object_get(from, key));
 }
@@ -55,7 +55,7 @@ static json_t *engines_of(struct connection *c, const char *hca)
 }
 
 /* NULL after printing why not. */
-static json_t *hca_of(struct connection *c, const char *hca, json_t *port)
+static json_t *everything_hca_of(struct connection *c, const char *hca, json_t *port)
 {
 	json_t *counters = connection_ask(c, "counters", hca);
 	json_t *held = counters ? connection_ask(c, "held", hca) : NULL;
@@ -65,13 +65,13 @@ static json_t *hca_of(struct connection *c, const char *hca, json_t *port)
 
 	if (to) {
 		json_object_set(to, "port", port);
-		take(to, counters, "counters");
-		take(to, counters, "port_counters");
+		move_key(to, counters, "counters");
+		move_key(to, counters, "port_counters");
 		json_object_del(held, "hca");
 		json_object_set(to, "held", held);
 		make_array(qps, "qps");
-		take(to, qps, "qps");
-		take(to, qps, "qp_count");
+		move_key(to, qps, "qps");
+		move_key(to, qps, "qp_count");
 		json_object_set(to, "engines", engines);
 	}
 	json_decref(counters);
@@ -93,7 +93,7 @@ static bool put_hcas(struct connection *c, const struct request *r, json_t *to, 
 	{
 		if (r->hca && strcmp(r->hca, hca) != 0)
 			continue;
-		one = hca_of(c, hca, port);
+		one = everything_hca_of(c, hca, port);
 		if (!one && !hca_has_gone(c))
 			return false;
 		if (one)
@@ -111,8 +111,8 @@ static bool put_clients(struct connection *c, json_t *to)
 	if (!clients)
 		return false;
 	make_array(clients, "clients");
-	take(to, clients, "clients");
-	take(to, clients, "client_count");
+	move_key(to, clients, "clients");
+	move_key(to, clients, "client_count");
 	json_decref(clients);
 	return true;
 }

@@ -37,8 +37,8 @@ struct http_reply http_words(enum http_status status, const char *type, const ch
 	return (struct http_reply){status, type, (char *)words, strlen(words), false};
 }
 
-static enum MHD_Result answer(struct MHD_Connection *to, const struct http_server *server,
-			      const struct http_reply *r)
+static enum MHD_Result http_answer(struct MHD_Connection *to, const struct http_server *server,
+				   const struct http_reply *r)
 {
 	struct MHD_Response *response = MHD_create_response_from_buffer(
 		r->bytes, r->text, r->owned ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
@@ -73,7 +73,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *to, const ch
 		reply = http_words(HTTP_METHOD_NOT_ALLOWED, "text/plain", "GET only\n");
 	else
 		reply = s->server->get(&get);
-	return reply.text ? answer(to, s->server, &reply) : MHD_NO;
+	return reply.text ? http_answer(to, s->server, &reply) : MHD_NO;
 }
 
 /* Reads "ADDR:PORT", "[ADDR]:PORT" or ":PORT". 0, or the error for gai_strerror(). */

@@ -156,7 +156,7 @@ static const struct command *find_command(int argc, char **argv)
 }
 
 /* Reads the command line, up to the program if one is to be run. Exit code. */
-static int read_line(int argc, char **argv, struct line *l)
+static int main_read_line(int argc, char **argv, struct line *l)
 {
 	const struct command *command = find_command(argc, argv);
 	char letters[3 + 3 * OPTION_COUNT];
@@ -287,7 +287,7 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "complete") == 0)
 		return complete(argc - 2, argv + 2);
-	code = read_line(argc, argv, &line);
+	code = main_read_line(argc, argv, &line);
 	if (code)
 		return code;
 	if (!line.program)

@@ -25,7 +25,7 @@ static bool ask_hca(struct connection *c, struct scrape *s, const char *hca)
 	       hca_has_gone(c);
 }
 
-static bool ask_all(struct connection *c, struct scrape *s)
+static bool metrics_ask_all(struct connection *c, struct scrape *s)
 {
 	const char *hca;
 	json_t *port;
@@ -46,7 +46,7 @@ static bool ask_all(struct connection *c, struct scrape *s)
 	return ok;
 }
 
-static void forget(struct scrape *s)
+static void metrics_forget(struct scrape *s)
 {
 	json_decref(s->status);
 	json_decref(s->limits);
@@ -255,8 +255,8 @@ static void print_views(FILE *out, const struct scrape *s)
 /* ---- counters ---- */
 
 /* The counters of a table, from each HCA's answer in `answers`, or in its part `part`. */
-static void print_table(FILE *out, const char *prefix, const struct named_text *texts,
-			json_t *answers, const char *part)
+static void metrics_print_table(FILE *out, const char *prefix, const struct named_text *texts,
+				json_t *answers, const char *part)
 {
 	char name[NAME_BYTES];
 	const char *hca;
@@ -286,7 +286,8 @@ static void print_cm_counters(FILE *out, const json_t *cm)
 		head(out, name, "counter", cm_counter_texts[i].text);
 		fprintf(out, "%s %llu\n", name, number_of(counters, cm_counter_texts[i].name));
 	}
-	print_table(out, "cm_port_", cm_port_counter_texts, json_object_get(cm, "ports"), NULL);
+	metrics_print_table(out, "cm_port_", cm_port_counter_texts, json_object_get(cm, "ports"),
+			    NULL);
 }
 
 /* ---- what others know ---- */
@@ -406,17 +407,17 @@ static void print_states(FILE *out, const json_t *status)
 static bool print_all(FILE *out, struct connection *c)
 {
 	struct scrape s = {.status = NULL};
-	bool up = ask_all(c, &s);
+	bool up = metrics_ask_all(c, &s);
 
 	if (up) {
 		print_known(out, s.counters);
 		print_states(out, s.status);
-		print_table(out, "", counter_texts, s.counters, "counters");
-		print_table(out, "port_", port_counter_texts, s.counters, "port_counters");
+		metrics_print_table(out, "", counter_texts, s.counters, "counters");
+		metrics_print_table(out, "port_", port_counter_texts, s.counters, "port_counters");
 		print_cm_counters(out, s.cm);
 		print_views(out, &s);
 	}
-	forget(&s);
+	metrics_forget(&s);
 	return up;
 }
 

@@ -18,14 +18,14 @@
 
 static volatile sig_atomic_t told_to_end;
 
-static void on_signal(int number)
+static void pause_on_signal(int number)
 {
 	(void)number;
 	told_to_end = 1;
 }
 
 /* "[HCA.]NAME" */
-static int read_operand(const struct request *r, struct control_pause *in)
+static int pause_read_operand(const struct request *r, struct control_pause *in)
 {
 	const char *word = r->object ? r->object : "", *dot = strchr(word, '.');
 	const char *hca = r->hca ? r->hca : "";
@@ -39,7 +39,7 @@ static int read_operand(const struct request *r, struct control_pause *in)
 	return name[0] ? refuse_module(name) : EXIT_CODE_OK;
 }
 
-static int send_request(int daemon, enum control_type type, const struct control_pause *in)
+static int pause_send_request(int daemon, enum control_type type, const struct control_pause *in)
 {
 	struct control_change_reply out = {0};
 	int ret = ask(daemon, type, in, sizeof(*in), &out, sizeof(out), -1, NULL);
@@ -51,7 +51,7 @@ static int send_request(int daemon, enum control_type type, const struct control
 static int request(enum control_type type, const struct request *r, struct control_pause *in,
 		   int *daemon)
 {
-	int code = read_operand(r, in);
+	int code = pause_read_operand(r, in);
 
 	*daemon = -1;
 	if (code)
@@ -59,7 +59,7 @@ static int request(enum control_type type, const struct request *r, struct contr
 	*daemon = ask_connect(r->socket);
 	if (*daemon < 0)
 		return target_missing(r, *daemon);
-	return send_request(*daemon, type, in);
+	return pause_send_request(*daemon, type, in);
 }
 
 /* Does it answer anything at all? It may still accept connections while it ends. */
@@ -87,7 +87,7 @@ static const char *why_ended(const char *socket)
  * missed. */
 static void wait_here(int daemon, const char *socket)
 {
-	const struct sigaction end = {.sa_handler = on_signal};
+	const struct sigaction end = {.sa_handler = pause_on_signal};
 	struct pollfd fd = {.fd = daemon, .events = POLLIN};
 	sigset_t none, those;
 

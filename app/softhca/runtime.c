@@ -16,7 +16,7 @@ enum { ASK_S = 2 };
 static json_t *before;
 static bool first;
 
-static unsigned long long since(const json_t *then, const json_t *now, const char *key)
+static unsigned long long runtime_since(const json_t *then, const json_t *now, const char *key)
 {
 	return number_of(now, key) - number_of(then, key);
 }
@@ -32,24 +32,24 @@ static void add_ratio(struct table *t, double of, double to, const char *unit)
 static void add_module(struct table *t, const char *name, const json_t *then, const json_t *now,
 		       unsigned long long tsc)
 {
-	unsigned long long busy = since(then, now, "busy_polls"),
-			   elements = since(then, now, "elements"),
-			   cycles = since(then, now, "cycles");
+	unsigned long long busy = runtime_since(then, now, "busy_polls"),
+			   elements = runtime_since(then, now, "elements"),
+			   cycles = runtime_since(then, now, "cycles");
 
 	table_add(t, "%s", name);
 	table_add(t, "%s", text_of(now, "stage"));
-	table_add(t, "%llu", since(then, now, "polls"));
+	table_add(t, "%llu", runtime_since(then, now, "polls"));
 	table_add(t, "%llu", busy);
 	table_add(t, "%llu", elements);
 	add_ratio(t, elements, busy, "");
 	add_ratio(t, cycles, elements, "");
 	add_ratio(t, 100.0 * cycles, tsc, "");
-	add_ratio(t, 100.0 * since(then, now, "idle_cycles"), tsc, "");
+	add_ratio(t, 100.0 * runtime_since(then, now, "idle_cycles"), tsc, "");
 }
 
 static void print_modules(const char *key, const json_t *then, const json_t *now)
 {
-	unsigned long long tsc = since(then, now, "tsc");
+	unsigned long long tsc = runtime_since(then, now, "tsc");
 	json_t *modules = json_object_get(now, "modules"), *module;
 	const json_t *old = json_object_get(then, "modules");
 	const char *name;
@@ -70,7 +70,7 @@ static void print_modules(const char *key, const json_t *then, const json_t *now
 }
 
 /* Queries each engine of an HCA: keeps the first answer, then prints the differences. */
-static int ask(struct connection *c, const struct request *r, const char *hca)
+static int runtime_ask(struct connection *c, const struct request *r, const char *hca)
 {
 	struct engines e = {.hca = hca};
 	json_t *answer;
@@ -88,7 +88,7 @@ static int ask(struct connection *c, const struct request *r, const char *hca)
 }
 
 /* The daemon stops measuring after some seconds without a query. */
-static void pass(struct connection *c, double seconds)
+static void runtime_pass(struct connection *c, double seconds)
 {
 	for (; seconds > ASK_S; seconds -= ASK_S) {
 		sleep(ASK_S);
@@ -103,11 +103,11 @@ int view_runtime(struct connection *c, const struct request *r)
 
 	before = json_object();
 	first = true;
-	code = for_each_hca(c, r, ask);
+	code = for_each_hca(c, r, runtime_ask);
 	if (code == EXIT_CODE_OK) {
 		first = false;
-		pass(c, r->interval_s);
-		code = for_each_hca(c, r, ask);
+		runtime_pass(c, r->interval_s);
+		code = for_each_hca(c, r, runtime_ask);
 	}
 	json_decref(before);
 	return code;

@@ -72,7 +72,7 @@ static bool is_meant(const struct control_setting *s, const struct request *r)
 	return (r->all || s->runtime) && (!r->hca || strcmp(s->section, r->hca) == 0);
 }
 
-static void print_table(const struct settings *all, const struct request *r)
+static void set_print_table(const struct settings *all, const struct request *r)
 {
 	const bool texts_too = r->object || r->all;
 	struct table t;
@@ -164,12 +164,12 @@ static int show_or_change(const struct settings *all, const struct request *r)
 	if (r->json)
 		print_json(all, r);
 	else
-		print_table(all, r);
+		set_print_table(all, r);
 	return EXIT_CODE_OK;
 }
 
 /* "NAME=VALUE" is taken, too, as softhcad and softhca add take it. */
-static void split(struct request *r, char name[NAME_BYTES])
+static void set_split(struct request *r, char name[NAME_BYTES])
 {
 	size_t n = r->object ? strcspn(r->object, "=") : 0;
 
@@ -189,7 +189,7 @@ int view_set(struct connection *unused, const struct request *given)
 	int ret = settings_open(r->socket, &all), code;
 	char name[NAME_BYTES];
 
-	split(&wanted, name);
+	set_split(&wanted, name);
 	if (ret)
 		return target_missing(r, ret);
 	code = show_or_change(&all, r);

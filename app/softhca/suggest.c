@@ -6,7 +6,7 @@
 
 enum { WORD_MAX = 32 };
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned suggest_least(unsigned a, unsigned b)
 {
 	return a < b ? a : b;
 }
@@ -25,10 +25,10 @@ static unsigned distance(const char *a, const char *b)
 				row[i][k] = i + k;
 				continue;
 			}
-			row[i][k] = least(row[i - 1][k - 1] + (a[i - 1] != b[k - 1]),
-					  least(row[i - 1][k], row[i][k - 1]) + 1);
+			row[i][k] = suggest_least(row[i - 1][k - 1] + (a[i - 1] != b[k - 1]),
+						  suggest_least(row[i - 1][k], row[i][k - 1]) + 1);
 			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1])
-				row[i][k] = least(row[i][k], row[i - 2][k - 2] + 1);
+				row[i][k] = suggest_least(row[i][k], row[i - 2][k - 2] + 1);
 		}
 	}
 	return row[n][m];

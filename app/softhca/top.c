@@ -74,7 +74,7 @@ static void screen_off(struct top *t)
 }
 
 /* Writes the lines, cut to the width of the terminal, and clears what is left of the old ones. */
-static void show(const char *text, unsigned columns, const char *last)
+static void top_show(const char *text, unsigned columns, const char *last)
 {
 	write_text(HOME, strlen(HOME));
 	for (const char *end; (end = strchr(text, '\n')) != NULL; text = end + 1) {
@@ -101,7 +101,7 @@ static const char *last_line(const struct top *t, char text[LAST_BYTES])
 	return text;
 }
 
-static void draw(struct top *t)
+static void top_draw(struct top *t)
 {
 	struct winsize size = {.ws_row = 0};
 	char last[LAST_BYTES];
@@ -122,7 +122,7 @@ static void draw(struct top *t)
 		size = (struct winsize){.ws_row = ROWS_USUAL, .ws_col = COLUMNS_USUAL};
 	top_print(out, &t->then, &t->now, &t->choice, size.ws_row - 1);
 	if (fclose(out) == 0)
-		show(text, size.ws_col, last_line(t, last));
+		top_show(text, size.ws_col, last_line(t, last));
 	free(text);
 }
 
@@ -147,7 +147,7 @@ static void take_signal(struct top *t)
 	else if (info.ssi_signo != SIGWINCH)
 		t->over = true;
 	if (!t->over && t->then.status)
-		draw(t);
+		top_draw(t);
 }
 
 /* A key while a filter is typed; it applies at once. */
@@ -204,7 +204,7 @@ static void take_keys(struct top *t)
 			take_key(t, keys[i]);
 	}
 	if (!t->over && t->then.status)
-		draw(t);
+		top_draw(t);
 }
 
 static double now_s(void)
@@ -216,7 +216,7 @@ static double now_s(void)
 }
 
 /* Serves keys and signals for that time. */
-static void pass(struct top *t, double seconds)
+static void top_pass(struct top *t, double seconds)
 {
 	double end = now_s() + seconds, left;
 
@@ -244,7 +244,7 @@ static bool watch(struct top *t)
 	if (!look_take(&t->now, t->c, t->r))
 		return false;
 	for (unsigned i = 0; !t->over && (!t->r->count || i < t->r->count); i++) {
-		pass(t, i ? t->r->interval_s : first);
+		top_pass(t, i ? t->r->interval_s : first);
 		if (t->over)
 			break;
 		look_free(&t->then);
@@ -256,7 +256,7 @@ static bool watch(struct top *t)
 		if (!look_take(&t->now, t->c, t->r))
 			return false;
 		if (!t->stale)
-			draw(t);
+			top_draw(t);
 		t->stale = false;
 	}
 	return true;

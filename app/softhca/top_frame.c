@@ -72,7 +72,7 @@ struct lines {
 };
 
 /* The next line, to be filled. */
-static struct line *add_line(struct lines *l)
+static struct line *frame_add_line(struct lines *l)
 {
 	void *more = realloc(l->line, (l->count + 1) * sizeof(*l->line));
 
@@ -93,7 +93,7 @@ static int by_key(const void *a, const void *b)
 	return strcmp(x->text, y->text);
 }
 
-static void print_lines(FILE *out, const char *head, struct lines *l, unsigned rows)
+static void frame_print_lines(FILE *out, const char *head, struct lines *l, unsigned rows)
 {
 	if (l->count)
 		qsort(l->line, l->count, sizeof(*l->line), by_key);
@@ -105,7 +105,7 @@ static void print_lines(FILE *out, const char *head, struct lines *l, unsigned r
 
 /* ---- rates ---- */
 
-static unsigned long long since(const json_t *then, const json_t *now, const char *key)
+static unsigned long long frame_since(const json_t *then, const json_t *now, const char *key)
 {
 	unsigned long long before = number_of(then, key), after = number_of(now, key);
 
@@ -122,7 +122,7 @@ static unsigned long long drops_since(const json_t *then, json_t *now)
 	json_object_foreach(now, name, value)
 	{
 		if (strncmp(name, "drop_", 5) == 0)
-			sum += since(then, now, name);
+			sum += frame_since(then, now, name);
 	}
 	return sum;
 }
@@ -134,11 +134,11 @@ struct hca_rates hca_rates_of(const json_t *then, const json_t *now, double seco
 	json_t *b = json_object_get(now, "counters"), *pb = json_object_get(now, "port_counters");
 
 	return (struct hca_rates){
-		.out_gbps = since(a, b, "tx_bytes") * 8e-9 / seconds,
-		.in_gbps = since(a, b, "rx_bytes") * 8e-9 / seconds,
-		.out_mmsgs = since(a, b, "requests") * 1e-6 / seconds,
-		.in_mmsgs = since(a, b, "executed") * 1e-6 / seconds,
-		.retransmitted = since(a, b, "retransmitted_packets") / seconds,
+		.out_gbps = frame_since(a, b, "tx_bytes") * 8e-9 / seconds,
+		.in_gbps = frame_since(a, b, "rx_bytes") * 8e-9 / seconds,
+		.out_mmsgs = frame_since(a, b, "requests") * 1e-6 / seconds,
+		.in_mmsgs = frame_since(a, b, "executed") * 1e-6 / seconds,
+		.retransmitted = frame_since(a, b, "retransmitted_packets") / seconds,
 		.dropped = (drops_since(a, b) + drops_since(pa, pb)) / seconds,
 	};
 }
@@ -147,7 +147,7 @@ static void add_hca(struct lines *l, const char *hca, const json_t *then, const 
 		    double seconds)
 {
 	const struct hca_rates r = hca_rates_of(then, now, seconds);
-	struct line *line = add_line(l);
+	struct line *line = frame_add_line(l);
 
 	line->key = 0;
 	snprintf(line->text, LINE_BYTES, "%-10.10s %9.3f %9.3f %9.4f %9.4f %10.0f %10.0f", hca,
@@ -159,23 +159,23 @@ static void add_hca(struct lines *l, const char *hca, const json_t *then, const 
 static void add_stage(struct lines *l, const char *key, const char *stage, const json_t *then,
 		      const json_t *now)
 {
-	unsigned long long tsc = since(then, now, "tsc"), cycles = 0, packets = 0, polls = 0;
+	unsigned long long tsc = frame_since(then, now, "tsc"), cycles = 0, packets = 0, polls = 0;
 	json_t *modules = json_object_get(now, "modules"), *module;
-	struct line *line = add_line(l);
+	struct line *line = frame_add_line(l);
 	const char *name;
 	double each, vector;
 
 	json_object_foreach(modules, name, module)
 	{
 		const json_t *old = json_object_get(json_object_get(then, "modules"), name);
-		unsigned long long elements = since(old, module, "elements");
+		unsigned long long elements = frame_since(old, module, "elements");
 
 		if (strcmp(text_of(module, "stage"), stage) != 0)
 			continue;
-		cycles += since(old, module, "cycles");
+		cycles += frame_since(old, module, "cycles");
 		if (elements > packets) {
 			packets = elements;
-			polls = since(old, module, "busy_polls");
+			polls = frame_since(old, module, "busy_polls");
 		}
 	}
 	each = packets ? (double)cycles / packets : 0;
@@ -200,13 +200,14 @@ static void add_rings(struct lines *l, const char *key, const json_t *then, cons
 		const json_t *old = json_object_get(json_object_get(then, "fifos"), name);
 		unsigned long long depth = number_of(ring, "depth"),
 				   high = number_of(ring, "high_water");
-		struct line *line = add_line(l);
+		struct line *line = frame_add_line(l);
 
 		line->key = depth ? 100.0 * high / depth : 0;
 		snprintf(line->text, LINE_BYTES,
 			 "%-10.10s %-16s %6.1f %6llu %6llu %6llu %11.0f %10.0f", key, name,
 			 line->key, number_of(ring, "used"), high, depth,
-			 since(old, ring, "put") / seconds, since(old, ring, "full") / seconds);
+			 frame_since(old, ring, "put") / seconds,
+			 frame_since(old, ring, "full") / seconds);
 	}
 }
 
@@ -260,7 +261,7 @@ static void add_qp(struct lines *l, const char *hca, const json_t *then, const j
 	double sent = (uint32_t)(number_of(qp, "sent") - number_of(then, "sent")) / seconds;
 	double received =
 		((number_of(qp, "received") - number_of(then, "received")) & MSN_MASK) / seconds;
-	struct line *line = add_line(l);
+	struct line *line = frame_add_line(l);
 
 	if (!then) /* new: since when is not known */
 		sent = received = 0;
@@ -375,21 +376,21 @@ void top_print(FILE *out, const struct look *then, const struct look *now,
 	}
 	add_qps(&qps, then, now, seconds, choice);
 	print_title(out, now, seconds, choice, qps.count);
-	print_lines(out,
-		    "HCA        Gbit/s out Gbit/s in  Mmsg/s out Mmsg/s in  retrans/s    drops/s",
-		    &hcas, show.hcas);
-	print_lines(
+	frame_print_lines(
+		out, "HCA        Gbit/s out Gbit/s in  Mmsg/s out Mmsg/s in  retrans/s    drops/s",
+		&hcas, show.hcas);
+	frame_print_lines(
 		out,
 		is_measured(now)
 			? "ENGINE     STAGE             load % cycles/packet  vector size"
 			: "ENGINE     STAGE             load % cycles/packet  vector size  (-: for "
 			  "admins)",
 		&stages, show.stages);
-	print_lines(
+	frame_print_lines(
 		out,
 		"ENGINE     RING              high %   used   high  depth       put/s     full/s",
 		&rings, show.rings);
-	print_lines(out,
-		    "HCA             QPN SERV STATE      PID PROCESS           sent/s received/s",
-		    &qps, show.qps);
+	frame_print_lines(
+		out, "HCA             QPN SERV STATE      PID PROCESS           sent/s received/s",
+		&qps, show.qps);
 }

@@ -61,7 +61,7 @@ static void draw_stage(unsigned stage)
 	}
 }
 
-static void draw(void)
+static void topology_draw(void)
 {
 	puts("doorbells of the clients ==> dbp                                 frames from the "
 	     "port ==> rxa");
@@ -130,7 +130,7 @@ static int draw_all(struct connection *c)
 {
 	json_t *answer;
 
-	draw();
+	topology_draw();
 	if (!c)
 		return EXIT_CODE_OK;
 	answer = connection_ask(c, "topology", NULL);

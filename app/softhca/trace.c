@@ -29,7 +29,7 @@ struct followed {
 	struct step step[RECORDS_MAX];
 };
 
-static const char *refusal_text(int error)
+static const char *trace_refusal_text(int error)
 {
 	switch (error) {
 	case -EPERM:
@@ -131,7 +131,7 @@ static bool is_known(const struct trace_record *r)
 	return r->module < MODULE_COUNT && r->channel < CHANNEL_COUNT;
 }
 
-static void print_lines(const struct followed *t)
+static void trace_print_lines(const struct followed *t)
 {
 	uint64_t first = t->count ? t->step[0].r.tsc : 0, last = first;
 	char text[TRACE_TEXT_BYTES];
@@ -242,7 +242,7 @@ static unsigned keep_messages(struct followed *t, unsigned wanted)
 	return n;
 }
 
-static int show(struct followed *t, const struct request *r)
+static int trace_show(struct followed *t, const struct request *r)
 {
 	json_t *all;
 
@@ -264,7 +264,7 @@ static int show(struct followed *t, const struct request *r)
 	if (r->file)
 		return write_file(t, r->file);
 	if (!r->json) {
-		print_lines(t);
+		trace_print_lines(t);
 		return EXIT_CODE_OK;
 	}
 	all = document(t);
@@ -275,7 +275,7 @@ static int show(struct followed *t, const struct request *r)
 }
 
 /* Exit code. */
-static int begin(struct followed *t, const struct request *r)
+static int open_trace(struct followed *t, const struct request *r)
 {
 	struct control_trace in = {.version = CONTROL_VERSION};
 	const char *hca = r->hca ? r->hca : "", *which = r->qp ? r->qp : r->object;
@@ -289,23 +289,23 @@ static int begin(struct followed *t, const struct request *r)
 	}
 	in.qpn = (uint32_t)qpn;
 	if (snprintf(in.device, sizeof(in.device), "%s", hca) >= (int)sizeof(in.device))
-		return failed(hca, refusal_text(-ENOENT));
+		return failed(hca, trace_refusal_text(-ENOENT));
 	t->daemon = ask_connect(r->socket);
 	if (t->daemon < 0)
 		return target_missing(r, t->daemon);
 	ret = ask(t->daemon, CONTROL_TRACE, &in, sizeof(in), &t->begun, sizeof(t->begun), -1, NULL);
-	return ret ? failed(which, refusal_text(ret)) : EXIT_CODE_OK;
+	return ret ? failed(which, trace_refusal_text(ret)) : EXIT_CODE_OK;
 }
 
 int view_trace(struct connection *unused, const struct request *r)
 {
 	static struct followed t;
-	int code = begin(&t, r), ret;
+	int code = open_trace(&t, r), ret;
 
 	(void)unused;
 	if (code)
 		return code;
 	ret = collect(&t, r);
 	close(t.daemon);
-	return ret ? failed("reading the trace", strerror(-ret)) : show(&t, r);
+	return ret ? failed("reading the trace", strerror(-ret)) : trace_show(&t, r);
 }

@@ -76,7 +76,7 @@ static bool has_key(const struct http_get *get)
 
 /* ---- the daemon's answers; NULL: it has none ---- */
 
-static json_t *ask_all(struct connection *c, const struct http_get *get)
+static json_t *web_ask_all(struct connection *c, const struct http_get *get)
 {
 	return all_ask(c, get->request);
 }
@@ -122,7 +122,7 @@ static const struct {
 	const char *path;
 	json_t *(*ask)(struct connection *c, const struct http_get *get);
 } answers[] = {
-	{"/all.json", ask_all},
+	{"/all.json", web_ask_all},
 	{"/runtime.json", ask_runtime},
 	{"/topology.json", ask_topology},
 	{"/qp.json", ask_qp},
@@ -135,8 +135,8 @@ static struct http_reply print(const json_t *answer)
 	return (struct http_reply){HTTP_OK, JSON_TYPE, text, text ? strlen(text) : 0, true};
 }
 
-static struct http_reply answer(json_t *(*ask)(struct connection *, const struct http_get *),
-				const struct http_get *get)
+static struct http_reply web_answer(json_t *(*ask)(struct connection *, const struct http_get *),
+				    const struct http_get *get)
 {
 	static struct connection c; /* there is one thread */
 	struct http_reply reply;
@@ -165,7 +165,7 @@ static struct http_reply get_page(const struct http_get *get)
 			       "only by an address or as localhost, not by another name\n");
 	for (unsigned i = 0; i < COUNT_OF(answers); i++) {
 		if (strcmp(get->path, answers[i].path) == 0)
-			return answer(answers[i].ask, get);
+			return web_answer(answers[i].ask, get);
 	}
 	for (const struct web_file *f = web_files; f->path; f++) {
 		if (strcmp(get->path, f->path) == 0)

@@ -82,7 +82,7 @@ static void explain(const struct daemon *d, const struct hca_section *h, int err
 }
 
 /* 0; -errno with *why. */
-static int create(struct daemon *d, unsigned i, struct config_error *why)
+static int addition_create(struct daemon *d, unsigned i, struct config_error *why)
 {
 	struct hca_section *h = &d->config.hca[i];
 	struct device *v = &d->devices[i];
@@ -107,17 +107,17 @@ static int create(struct daemon *d, unsigned i, struct config_error *why)
 }
 
 /* Its section and its place are free again. */
-static void forget(struct daemon *d, unsigned i)
+static void addition_forget(struct daemon *d, unsigned i)
 {
 	config_remove_hca(&d->written, d->config.hca[i].name);
 	config_remove_hca(&d->config, d->config.hca[i].name);
 }
 
-static void fail(struct daemon *d, unsigned i, int error, const struct config_error *why)
+static void addition_fail(struct daemon *d, unsigned i, int error, const struct config_error *why)
 {
 	LOG(ERR, "not added: %s", why->text);
 	verdict_fail(&d->verdicts, error, why->text);
-	forget(d, i);
+	addition_forget(d, i);
 }
 
 static void create_missing(struct daemon *d)
@@ -125,14 +125,14 @@ static void create_missing(struct daemon *d)
 	struct config_error why;
 
 	for (unsigned i = missing_from(d, 0); i < d->config.hcas; i = missing_from(d, i + 1)) {
-		int ret = create(d, i, &why);
+		int ret = addition_create(d, i, &why);
 
 		if (ret)
-			fail(d, i, ret, &why);
+			addition_fail(d, i, ret, &why);
 	}
 }
 
-static void complete(struct daemon *d, unsigned i)
+static void addition_complete(struct daemon *d, unsigned i)
 {
 	struct device *v = &d->devices[i];
 	int ret = cm_thread_added(d->cm, i);
@@ -148,7 +148,7 @@ static void complete(struct daemon *d, unsigned i)
 	snprintf(why.text, sizeof(why.text),
 		 "hca %s: the connection manager cannot open it: the daemon's log says more",
 		 v->section->name);
-	fail(d, i, ret, &why);
+	addition_fail(d, i, ret, &why);
 	removal_begin(d);
 }
 
@@ -156,7 +156,7 @@ void addition_turn(struct daemon *d)
 {
 	FOR_EACH_DEVICE (i, d)
 		if (d->devices[i].arrives)
-			complete(d, i);
+			addition_complete(d, i);
 	if (!removal_pending(d))
 		create_missing(d);
 }

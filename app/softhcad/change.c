@@ -31,7 +31,7 @@ bool change_pending(const struct daemon *d)
 }
 
 /* Moves to other addresses, before anything else of them is applied. */
-static void move(struct daemon *d, unsigned i)
+static void change_addresses(struct daemon *d, unsigned i)
 {
 	if (!device_moves(&d->devices[i]))
 		return;
@@ -42,7 +42,7 @@ static void move(struct daemon *d, unsigned i)
 
 /* Applies the running configuration, all that can change of it: most of it is as before. 0; -ENOMEM:
  * not all of it, with *error, and logged; the next change tries again. */
-static int apply(struct daemon *d, struct config_error *error)
+static int apply_all(struct daemon *d, struct config_error *error)
 {
 	const struct daemon_config *c = &d->config.daemon;
 	int failed = 0;
@@ -58,7 +58,7 @@ static int apply(struct daemon *d, struct config_error *error)
 
 		if (d->devices[i].leaves)
 			continue;
-		move(d, i);
+		change_addresses(d, i);
 		ret = device_change(&d->devices[i]);
 
 		if (!ret)
@@ -78,7 +78,7 @@ static const char *or_nothing(const char *text)
 	return text[0] ? text : "nothing";
 }
 
-static void hold(struct report *r, const struct config_change *c)
+static void report_restart(struct report *r, const struct config_change *c)
 {
 	size_t used = strlen(r->held);
 
@@ -93,7 +93,7 @@ static void log_change(void *ctx, const struct config_change *c)
 	const char *who = r->who, *before = or_nothing(c->before), *after = or_nothing(c->after);
 
 	if (!c->runtime)
-		hold(r, c);
+		report_restart(r, c);
 	if (!c->key && c->runtime)
 		LOG(NOTICE, "%s: hca %s was %s, applied", who, c->section, after);
 	else if (!c->key)
@@ -122,10 +122,10 @@ static int preview(struct daemon *d, const struct config *asked, bool add, struc
  * Makes *asked, which is not checked yet, the configuration as far as possible. It must be right as a
  * whole, and what can be applied of it must be right with what cannot: HCAs that do not fit with that need a
  * restart, unless they `must` be added. Returns the number of differences; -EINVAL with *error: nothing has changed;
- * -ENOMEM with *error: it has, but for what apply() says of some HCA.
+ * -ENOMEM with *error: it has, but for what apply_all() says of some HCA.
  */
-static int change(struct daemon *d, const struct config *asked, bool must, struct report *r,
-		  struct config_error *error)
+static int change_settings(struct daemon *d, const struct config *asked, bool must,
+			   struct report *r, struct config_error *error)
 {
 	static struct config checked; /* too large for a stack; one thread */
 	bool add = true;
@@ -145,7 +145,7 @@ static int change(struct daemon *d, const struct config *asked, bool must, struc
 		return ret;
 	ret = (int)config_merge(&d->written, asked, add, log_change, r);
 	config_adopt(&d->config, &checked);
-	return apply(d, error) ? -ENOMEM : ret;
+	return apply_all(d, error) ? -ENOMEM : ret;
 }
 
 static void notify_reloading(void)
@@ -189,7 +189,7 @@ static struct report report_to(const struct control_changer *who, const char *wh
 	return r;
 }
 
-/* As change(). text: the outcome, for the caller; it is logged, too. */
+/* As change_settings(). text: the outcome, for the caller; it is logged, too. */
 static int reload(struct daemon *d, struct report *r, char *text, unsigned bytes)
 {
 	static struct config asked;
@@ -201,7 +201,7 @@ static int reload(struct daemon *d, struct report *r, char *text, unsigned bytes
 	if (!ret)
 		ret = options_config(&d->options, &asked, &error);
 	if (!ret)
-		ret = change(d, &asked, false, r, &error);
+		ret = change_settings(d, &asked, false, r, &error);
 	if (ret < 0)
 		snprintf(text, bytes, "%s%s",
 			 ret == -ENOMEM ? "" : "nothing has changed: ", error.text);
@@ -241,13 +241,14 @@ int change_read(void *ctx, uint32_t index, struct control_setting *out)
 }
 
 /* The difference that one assignment makes. */
-static void keep(void *ctx, const struct config_change *c)
+static void copy_change(void *ctx, const struct config_change *c)
 {
 	*(struct config_change *)ctx = *c;
 }
 
 /* `what` may begin with the key, which is said already. */
-static int answer(char *text, unsigned bytes, const char *assignment, const char *what, int error)
+static int change_text(char *text, unsigned bytes, const char *assignment, const char *what,
+		       int error)
 {
 	size_t name = strcspn(assignment, "="), section = strcspn(assignment, "."), key;
 
@@ -290,15 +291,16 @@ int change_one(void *ctx, const struct control_changer *who, const char *assignm
 
 	asked = now = d->written;
 	if (config_assign(&asked, assignment, &error))
-		return answer(text, bytes, assignment, error.text, -EINVAL);
-	if (!config_merge(&now, &asked, false, keep, &c))
-		return apply(d, &error) ? answer(text, bytes, assignment, error.text, -ENOMEM)
-					: answer(text, bytes, assignment, "as before", 0);
+		return change_text(text, bytes, assignment, error.text, -EINVAL);
+	if (!config_merge(&now, &asked, false, copy_change, &c))
+		return apply_all(d, &error)
+			       ? change_text(text, bytes, assignment, error.text, -ENOMEM)
+			       : change_text(text, bytes, assignment, "as before", 0);
 	if (!c.runtime)
-		return answer(text, bytes, assignment, "needs a restart", -EBUSY);
-	ret = change(d, &asked, true, &r, &error);
+		return change_text(text, bytes, assignment, "needs a restart", -EBUSY);
+	ret = change_settings(d, &asked, true, &r, &error);
 	if (ret < 0)
-		return answer(text, bytes, assignment, error.text, ret);
+		return change_text(text, bytes, assignment, error.text, ret);
 	snprintf(text, bytes, "%s.%s: %s -> %s", c.section, c.key, or_nothing(c.before),
 		 or_nothing(c.after));
 	return 0;
@@ -322,6 +324,6 @@ int change_add(struct daemon *d, const struct control_changer *who, const char *
 			 "capture)");
 		return -EPERM;
 	}
-	ret = change(d, &asked, true, &r, error);
+	ret = change_settings(d, &asked, true, &r, error);
 	return ret == -EINVAL ? ret : 0; /* what failed is of another HCA, and logged */
 }

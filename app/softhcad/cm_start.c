@@ -11,21 +11,21 @@
 #include "daemon.h"
 #include "device_ops.h"
 
-static int source_to(void *ctx, const uint8_t dgid[16])
+static int cm_source_to(void *ctx, const uint8_t dgid[16])
 {
 	const struct device *v = ctx;
 
 	return port_source(v->port, dgid);
 }
 
-static bool gives_credits(void *ctx, unsigned int device, uint32_t user, uint32_t qpn)
+static bool cm_gives_credits(void *ctx, unsigned int device, uint32_t user, uint32_t qpn)
 {
 	const struct daemon *d = ctx;
 
 	return control_gives_credits(d->control, device, user, qpn);
 }
 
-static void peer_gives_no_credits(void *ctx, unsigned int device, uint32_t user, uint32_t qpn)
+static void cm_peer_gives_no_credits(void *ctx, unsigned int device, uint32_t user, uint32_t qpn)
 {
 	const struct daemon *d = ctx;
 
@@ -60,9 +60,9 @@ static void serve_while_it_starts(struct daemon *d)
 	}
 }
 
-static struct cm_thread_device describe(struct device *v)
+static struct cm_thread_device cm_describe(struct device *v)
 {
-	struct cm_thread_device out = {.source = source_to};
+	struct cm_thread_device out = {.source = cm_source_to};
 
 	device_describe(v, &out.control);
 	return out;
@@ -70,7 +70,7 @@ static struct cm_thread_device describe(struct device *v)
 
 int cm_add(struct daemon *d, unsigned i)
 {
-	const struct cm_thread_device device = describe(&d->devices[i]);
+	const struct cm_thread_device device = cm_describe(&d->devices[i]);
 
 	return cm_thread_add(d->cm, i, &device);
 }
@@ -83,8 +83,8 @@ int cm_start(struct daemon *d)
 					   .device_count = d->device_count,
 					   .shares = d->shares,
 					   .connect = connect_to_self,
-					   .gives_credits = gives_credits,
-					   .peer_gives_no_credits = peer_gives_no_credits,
+					   .gives_credits = cm_gives_credits,
+					   .peer_gives_no_credits = cm_peer_gives_no_credits,
 					   .ctx = d};
 	struct cm_thread *cm;
 	int rc;
@@ -92,7 +92,7 @@ int cm_start(struct daemon *d)
 	if (!d->config.daemon.cm)
 		return 0;
 	for (unsigned i = 0; i < d->device_count; i++)
-		devices[i] = describe(&d->devices[i]);
+		devices[i] = cm_describe(&d->devices[i]);
 	rc = cm_thread_start(&c, &cm);
 	if (!rc) {
 		__atomic_store_n(&d->cm, cm, __ATOMIC_RELEASE); /* telemetry may already look */

@@ -31,7 +31,7 @@ static const char *space_name(uint16_t space)
 	}
 }
 
-static const char *address_text(char text[ADDRESS_BYTES], const uint8_t ip[16], uint16_t port)
+static const char *endpoint_text(char text[ADDRESS_BYTES], const uint8_t ip[16], uint16_t port)
 {
 	bool is_v4 = ip_is_v4_mapped(ip);
 	char address[INET6_ADDRSTRLEN];
@@ -56,7 +56,7 @@ static void put_ids(json_t *to, const struct cm_service *s)
 	dict_put(to, "ids", ids);
 }
 
-static json_t *counters_of(const struct cm_service *s)
+static json_t *cm_view_counters_of(const struct cm_service *s)
 {
 	const struct cm_counters *c = cm_service_counters(s);
 	json_t *p = dict_new();
@@ -87,7 +87,7 @@ static void put_all(const struct daemon *d, const struct cm_thread *cm, const st
 	dict_string(to, "state", s ? "on" : "off");
 	if (s) {
 		put_ids(to, s);
-		dict_put(to, "counters", counters_of(s));
+		dict_put(to, "counters", cm_view_counters_of(s));
 	}
 	for (unsigned i = 0; ports && i < d->device_count; i++) {
 		const char *device;

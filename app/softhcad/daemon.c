@@ -249,7 +249,7 @@ static bool has_network(const struct daemon *d)
 
 /* All that the control thread does between two waits. Returns the number of messages from
  * clients. */
-static int take_turn(struct daemon *d)
+static int daemon_take_turn(struct daemon *d)
 {
 	int messages = control_poll(d->control, 0);
 
@@ -279,7 +279,7 @@ void daemon_run(struct daemon *d, const volatile int *stop_requested,
 			*reload_requested = 0;
 			change_reload(d);
 		}
-		if (take_turn(d) > 0)
+		if (daemon_take_turn(d) > 0)
 			quick = QUICK_TURNS;
 		else if (quick)
 			quick--;

@@ -145,7 +145,7 @@ static int make_ceu(struct device *v, const struct port_info *info)
 	return ceu_errno(ceu_start(v->ceu));
 }
 
-static int failed(struct device *v, const char *what, int error)
+static int device_failed(struct device *v, const char *what, int error)
 {
 	LOG(ERR, "hca %s: %s: %s", v->section->name, what, strerror(-error));
 	device_destroy(v);
@@ -169,20 +169,20 @@ int device_create(struct device *v, const struct hca_section *section, struct po
 	*v = (struct device){.section = section, .lcores = lcores, .pools = pools, .kick_fd = -1};
 	ret = take_buffers(v);
 	if (ret)
-		return failed(v, "buffers", ret);
+		return device_failed(v, "buffers", ret);
 	ret = make_port(v);
 	if (ret)
-		return failed(v, "port", ret);
+		return device_failed(v, "port", ret);
 	port_info(v->port, &info);
 	ret = make_hca(v, &info);
 	if (ret)
-		return failed(v, "tables and pipeline", ret);
+		return device_failed(v, "tables and pipeline", ret);
 	ret = make_ceu(v, &info);
 	if (ret)
-		return failed(v, "command unit", ret);
+		return device_failed(v, "command unit", ret);
 	v->kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (v->kick_fd < 0)
-		return failed(v, "eventfd", -errno);
+		return device_failed(v, "eventfd", -errno);
 	LOG(INFO, "hca %s: %s%s%s, %02x:%02x:%02x:%02x:%02x:%02x, path MTU %u, %u engine%s, %u QPs",
 	    section->name, port_type_name(section->port.type), section->port.device[0] ? " " : "",
 	    section->port.device, info.mac[0], info.mac[1], info.mac[2], info.mac[3], info.mac[4],

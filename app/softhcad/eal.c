@@ -29,10 +29,11 @@ struct args {
 	int argc;
 };
 
-static void add(struct args *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void eal_add_argument(struct args *a, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* The number of arguments is bounded by HCA_MAX and fits. */
-static void add(struct args *a, const char *format, ...)
+static void eal_add_argument(struct args *a, const char *format, ...)
 {
 	va_list arguments;
 
@@ -135,21 +136,21 @@ static void add_memory(struct args *a, const struct config *config, uint32_t *re
 	uint32_t needed_mib = memory_needed_mib(config);
 
 	if (c->hugepages_mib != CONFIG_HUGEPAGES_OFF && c->hugepages_mib != CONFIG_HUGEPAGES_AUTO) {
-		add(a, "--in-memory");
-		add(a, "-m");
-		add(a, "%u", c->hugepages_mib);
+		eal_add_argument(a, "--in-memory");
+		eal_add_argument(a, "-m");
+		eal_add_argument(a, "%u", c->hugepages_mib);
 		LOG(INFO, "memory: %u MiB of hugepages", c->hugepages_mib);
 		return;
 	}
 	if (c->hugepages_mib == CONFIG_HUGEPAGES_AUTO && eal_hugepages_free(needed_mib)) {
-		add(a, "--in-memory");
+		eal_add_argument(a, "--in-memory");
 		LOG(INFO, "memory: hugepages as needed, about %u MiB", needed_mib);
 		return;
 	}
 	*reserved_mib = c->memory_mib ? c->memory_mib : needed_mib + memory_spare_mib(config);
-	add(a, "--no-huge");
-	add(a, "-m");
-	add(a, "%u", *reserved_mib);
+	eal_add_argument(a, "--no-huge");
+	eal_add_argument(a, "-m");
+	eal_add_argument(a, "%u", *reserved_mib);
 	LOG(INFO, "memory: no hugepages (%s), %u MiB reserved",
 	    c->hugepages_mib == CONFIG_HUGEPAGES_OFF ? "off" : "not enough free", *reserved_mib);
 }
@@ -173,8 +174,8 @@ static void add_lcores(struct args *a, const struct config_cpus *cpus)
 	used += snprintf(text + used, sizeof(text) - used, ")");
 	for (unsigned i = 0; i < cpus->count; i++)
 		used += snprintf(text + used, sizeof(text) - used, ",%u@%u", i + 1, cpus->cpu[i]);
-	add(a, "--lcores");
-	add(a, "%s", text);
+	eal_add_argument(a, "--lcores");
+	eal_add_argument(a, "%s", text);
 }
 
 static void add_devices(struct args *a, const struct config *c)
@@ -185,28 +186,30 @@ static void add_devices(struct args *a, const struct config *c)
 		if (c->hca[i].port.type != PORT_PCI)
 			continue;
 		any = true;
-		add(a, "-a");
-		add(a, "%s", c->hca[i].port.device);
+		eal_add_argument(a, "-a");
+		eal_add_argument(a, "%s", c->hca[i].port.device);
 	}
 	if (!any)
-		add(a, "--no-pci");
+		eal_add_argument(a, "--no-pci");
 }
 
 int eal_start(const struct config *c, const struct config_cpus *cpus, uint32_t *memory_mib)
 {
 	static struct args args; /* EAL keeps pointers into it */
 
-	add(&args, "softhcad");
-	add(&args, "--file-prefix");
-	add(&args, "%s", c->daemon.prefix);
-	add(&args, "--iova-mode=va");
+	eal_add_argument(&args, "softhcad");
+	eal_add_argument(&args, "--file-prefix");
+	eal_add_argument(&args, "%s", c->daemon.prefix);
+	eal_add_argument(&args, "--iova-mode=va");
 	/*
 	 * Of patterns for types registered later the first wins, for types registered
 	 * already the last. Telemetry complains about its version 1, which no one uses.
 	 */
-	add(&args, "--log-level=lib.telemetry:error");
-	add(&args, "--log-level=*:warning");
-	add(&args, "--log-level=lib.eal:error"); /* it warns of each missing kind of hugepages */
+	eal_add_argument(&args, "--log-level=lib.telemetry:error");
+	eal_add_argument(&args, "--log-level=*:warning");
+	eal_add_argument(
+		&args,
+		"--log-level=lib.eal:error"); /* it warns of each missing kind of hugepages */
 	add_lcores(&args, cpus);
 	add_devices(&args, c);
 	*memory_mib = 0;

@@ -40,7 +40,7 @@ __attribute__((format(printf, 2, 3))) static void say(const char *what, const ch
 /* ---- ports ---- */
 
 /* May a file be made there? */
-static void check_folder(const char *hca, const char *key, const char *path)
+static void environment_check_folder(const char *hca, const char *key, const char *path)
 {
 	char copy[PORT_PATH_BYTES];
 	const char *folder;
@@ -111,11 +111,11 @@ static void check_device(const struct hca_section *h)
 	else if (p->type == PORT_PCI)
 		check_pci(h->name, p->device);
 	else if (p->type == PORT_MEMIF && p->memif_server)
-		check_folder(h->name, "device", p->device);
+		environment_check_folder(h->name, "device", p->device);
 	if (p->backup[0])
 		check_interface(h->name, p->backup);
 	if (p->capture_path[0])
-		check_folder(h->name, "capture", p->capture_path);
+		environment_check_folder(h->name, "capture", p->capture_path);
 }
 
 static void check_rights(const struct hca_section *h)

@@ -15,7 +15,7 @@
 #include "views.h"
 
 /* The number of `count` contexts of `stride` bytes that have a nonzero number (a uint32_t at `number`). */
-static uint64_t in_use(const void *number, size_t stride, uint32_t count)
+static uint64_t held_in_use(const void *number, size_t stride, uint32_t count)
 {
 	struct residence pages;
 	uint64_t n = 0;
@@ -34,9 +34,10 @@ struct held_contexts held_contexts(const struct device *v)
 	const struct hca *h = v->hca;
 
 	return (struct held_contexts){
-		.qps = in_use(&h->qps.qps->qpn, sizeof(struct qp), h->qps.count),
-		.cqs = in_use(&h->completion.cqs->cqn, sizeof(struct cq), h->completion.cq_count),
-		.srqs = in_use(&h->srqs.srqs->srqn, sizeof(struct srq), h->srqs.count),
+		.qps = held_in_use(&h->qps.qps->qpn, sizeof(struct qp), h->qps.count),
+		.cqs = held_in_use(&h->completion.cqs->cqn, sizeof(struct cq),
+				   h->completion.cq_count),
+		.srqs = held_in_use(&h->srqs.srqs->srqn, sizeof(struct srq), h->srqs.count),
 	};
 }
 

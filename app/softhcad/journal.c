@@ -35,7 +35,8 @@ static const char *field_of(const char *part, size_t key_bytes)
 	return NULL;
 }
 
-static bool add(char *fields, size_t *used, const char *name, const char *value, size_t length)
+static bool journal_add_field(char *fields, size_t *used, const char *name, const char *value,
+			      size_t length)
 {
 	if (length == 0 || length > VALUE_BYTES_MAX ||
 	    *used + length + NAME_BYTES_MAX > FIELDS_BYTES)
@@ -52,7 +53,7 @@ static bool add_part(char *fields, size_t *used, const char *part, size_t length
 	size_t key_bytes = space ? (size_t)(space - part) : 0;
 	const char *name = space ? field_of(part, key_bytes) : NULL;
 
-	return name && add(fields, used, name, space + 1, length - key_bytes - 1);
+	return name && journal_add_field(fields, used, name, space + 1, length - key_bytes - 1);
 }
 
 /* "softhca: client 3: pid 77: ..." has three fields. Their length. */
@@ -68,10 +69,11 @@ static size_t line_fields(char *fields, const char *module, const char *line, si
 		if (part != line)
 			more = add_part(fields, &used, part, bytes);
 		else if (module)
-			more = add(fields, &used, MODULE_FIELD, module, strlen(module));
+			more = journal_add_field(fields, &used, MODULE_FIELD, module,
+						 strlen(module));
 		else
 			more = !memchr(part, ' ', bytes) &&
-			       add(fields, &used, MODULE_FIELD, part, bytes);
+			       journal_add_field(fields, &used, MODULE_FIELD, part, bytes);
 		part = colon + 2;
 	}
 	return used;

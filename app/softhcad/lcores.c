@@ -103,7 +103,7 @@ int lcores_launch(struct lcores *l)
 	return 0;
 }
 
-static void wake_all(struct lcores *l)
+static void lcores_wake_all(struct lcores *l)
 {
 	for (unsigned i = 0; i < l->running; i++)
 		lcore_loop_wake(&l->loops[i]);
@@ -121,7 +121,7 @@ void lcores_destroy(struct lcores *l)
 void lcores_pause(struct lcores *l)
 {
 	__atomic_store_n(&l->stop, 1, __ATOMIC_SEQ_CST);
-	wake_all(l);
+	lcores_wake_all(l);
 	for (unsigned i = 0; i < l->running; i++) {
 		rte_eal_wait_lcore(l->loops[i].lcore);
 		if (__atomic_load_n(&l->loops[i].handed, __ATOMIC_ACQUIRE) != LOOP_ENDED)
@@ -161,7 +161,7 @@ static void wait_quiescent(struct lcores *l)
 	uint64_t token = rte_rcu_qsbr_start(l->rcu), begun_ns, now_ns, before_ns;
 	bool yields;
 
-	wake_all(l);
+	lcores_wake_all(l);
 	begun_ns = now_ns = clock_now_ns(&l->clock);
 	look_begin(&l->look, begun_ns);
 	yields = look_pays(&l->look, begun_ns);

@@ -105,7 +105,7 @@ struct listing {
 	unsigned listed, most, count; /* count: also those that find no room */
 };
 
-static void list(struct listing *l, const struct limit_holder *h)
+static void limits_list(struct listing *l, const struct limit_holder *h)
 {
 	if (l->to && l->listed < l->most)
 		dict_put_numbered(l->to, l->listed++, holder_of(h));
@@ -130,7 +130,7 @@ static void list_shares(const struct daemon *d, struct listing *l)
 
 		if (s->pid)
 			snprintf(h.pid, sizeof(h.pid), "%d", s->pid);
-		list(l, &h);
+		limits_list(l, &h);
 	}
 	if (n > HOLDERS_LISTED_MAX)
 		l->count += n - HOLDERS_LISTED_MAX;
@@ -152,7 +152,7 @@ static void list_data_share(const struct daemon *d, struct listing *l, enum data
 		one.uid = client[i].uid;
 		snprintf(one.pid, sizeof(one.pid), "%d", client[i].pid);
 		if (one.held)
-			list(l, &one);
+			limits_list(l, &one);
 	}
 }
 

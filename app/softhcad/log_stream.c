@@ -64,7 +64,7 @@ static void prefix(char *text, size_t bytes)
 }
 
 /* A line or a part of one, up to `end`. Only whole lines have fields. */
-static void write_line(const char *line, const char *end, const char *before)
+static void log_write_line(const char *line, const char *end, const char *before)
 {
 	bool whole = before[0] && end[-1] == '\n';
 
@@ -75,7 +75,7 @@ static void write_line(const char *line, const char *end, const char *before)
 }
 
 /* Each message arrives whole, in the thread that logs it. Some are parts of a line. */
-static ssize_t write_lines(void *cookie, const char *text, size_t bytes)
+static ssize_t log_write_lines(void *cookie, const char *text, size_t bytes)
 {
 	static bool within; /* the last text ended within a line; atomic */
 	const char *end = text + bytes;
@@ -91,7 +91,7 @@ static ssize_t write_lines(void *cookie, const char *text, size_t bytes)
 		const char *newline = memchr(line, '\n', (size_t)(end - line));
 
 		next = newline ? newline + 1 : end;
-		write_line(line, next, begun ? "" : before);
+		log_write_line(line, next, begun ? "" : before);
 		begun = false;
 	}
 	return (ssize_t)bytes;
@@ -99,7 +99,7 @@ static ssize_t write_lines(void *cookie, const char *text, size_t bytes)
 
 void log_stream_open(const char *journal)
 {
-	FILE *stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_lines});
+	FILE *stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = log_write_lines});
 
 	tzset();
 	reader = isatty(STDERR_FILENO)	     ? READER_TERMINAL

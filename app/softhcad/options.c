@@ -118,7 +118,7 @@ const char *options_origin(const struct options *o)
 }
 
 /* An HCA that names no address shares those of its interface, as an adapter in hardware does. */
-static void take_addresses(struct config *c)
+static void options_take_addresses(struct config *c)
 {
 	for (unsigned i = 0; i < c->hcas; i++) {
 		struct port_config *p = &c->hca[i].port;
@@ -146,7 +146,7 @@ int options_config(const struct options *o, struct config *written, struct confi
 	if (o->verbose)
 		written->daemon.log_level = (struct log_levels){.all = LEVEL_DEBUG};
 	if (!ret)
-		take_addresses(written);
+		options_take_addresses(written);
 	return ret;
 }
 

@@ -34,7 +34,7 @@ static unsigned last_cpu(int node)
 
 /* The CPU of the list with the fewest engines; of these the nearest to the node; of these the
  * first. used: engines on each. */
-static unsigned choose(const struct config_cpus *list, const unsigned used[], int node)
+static unsigned placement_choose(const struct config_cpus *list, const unsigned used[], int node)
 {
 	unsigned best = 0;
 
@@ -68,7 +68,7 @@ static void fill_auto(struct hca_section *h, const struct config_cpus *list,
 		      unsigned used[LCORES_MAX])
 {
 	for (unsigned e = 0; e < h->engines; e++) {
-		unsigned chosen = choose(list, used, h->port_node);
+		unsigned chosen = placement_choose(list, used, h->port_node);
 
 		used[chosen] += fill_engine(h->cpu[e], list->cpu[chosen]);
 	}
@@ -118,7 +118,7 @@ static void fill_nodes(struct hca_section *h)
 	h->port.socket = h->node;
 }
 
-static int collect(struct config_cpus *cpus, unsigned cpu)
+static int placement_collect(struct config_cpus *cpus, unsigned cpu)
 {
 	for (unsigned i = 0; i < cpus->count; i++) {
 		if (cpus->cpu[i] == cpu)
@@ -144,7 +144,7 @@ int placement_cpus(struct config *c, const char *sysfs, struct config_cpus *cpus
 		fill_nodes(&c->hca[i]);
 		for (unsigned e = 0; e < c->hca[i].engines; e++) {
 			for (unsigned s = 0; s < STAGE_COUNT && !ret; s++)
-				ret = collect(cpus, c->hca[i].cpu[e][s]);
+				ret = placement_collect(cpus, c->hca[i].cpu[e][s]);
 		}
 	}
 	return ret;
@@ -212,7 +212,7 @@ static bool devices_meet(const struct device *a, const struct device *b)
 	return a == b || (p->type == PORT_RING && strcmp(p->peer, b->section->name) == 0);
 }
 
-static bool is_on(const struct device *v, const struct lcore_loop *loop)
+static bool placement_is_on(const struct device *v, const struct lcore_loop *loop)
 {
 	for (unsigned i = 0; i < loop->hca_count; i++) {
 		if (loop->hcas[i] == v->hca)
@@ -221,12 +221,12 @@ static bool is_on(const struct device *v, const struct lcore_loop *loop)
 	return false;
 }
 
-static unsigned lcores_of(const struct lcores *l, const struct device *v)
+static unsigned placement_lcores_of(const struct lcores *l, const struct device *v)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < l->count; i++)
-		n += is_on(v, &l->loops[i]);
+		n += placement_is_on(v, &l->loops[i]);
 	return n;
 }
 
@@ -234,8 +234,9 @@ static bool loops_meet(const struct lcore_loop *a, const struct lcore_loop *b,
 		       const struct device *devices, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
-		for (unsigned k = 0; is_on(&devices[i], a) && k < count; k++) {
-			if (is_on(&devices[k], b) && devices_meet(&devices[i], &devices[k]))
+		for (unsigned k = 0; placement_is_on(&devices[i], a) && k < count; k++) {
+			if (placement_is_on(&devices[k], b) &&
+			    devices_meet(&devices[i], &devices[k]))
 				return true;
 		}
 	}
@@ -247,7 +248,7 @@ static void note_alone(struct lcores *l, const struct device *v)
 {
 	const struct lcore_loop *loop = loop_on(l, v->section->cpu[0][0]);
 
-	if (lcores_of(l, v) == 1)
+	if (placement_lcores_of(l, v) == 1)
 		hca_on_one_lcore(v->hca, v->section->port.type == PORT_RING && !loop->peer_count);
 }
 

@@ -18,7 +18,7 @@ enum {
 #endif
 };
 
-static struct rte_mempool *create(const char *name, uint32_t buffers, uint16_t room, int node)
+static struct rte_mempool *pools_create(const char *name, uint32_t buffers, uint16_t room, int node)
 {
 	unsigned cache = RTE_MIN((uint32_t)POOL_CACHE, buffers / 2); /* DPDK takes up to 2/3 */
 	struct rte_mempool *pool;
@@ -49,11 +49,11 @@ static struct rte_mempool *make_pool(const struct pools *p, const struct node_po
 	struct rte_mempool *pool;
 
 	name_pool(p, set, what, name);
-	pool = create(name, buffers, room, set->node);
+	pool = pools_create(name, buffers, room, set->node);
 	if (!pool && nodes_count() > 1) {
 		LOG(WARNING, "node %d: not enough memory for %u %s, using other nodes", set->node,
 		    buffers, what);
-		pool = create(name, buffers, room, NODE_ANY);
+		pool = pools_create(name, buffers, room, NODE_ANY);
 	}
 	if (!pool)
 		LOG(ERR, "no memory for %u %s: see daemon.memory_mib", buffers, what);
@@ -92,7 +92,7 @@ static struct node_pools *set_of(struct pools *p, int node)
 	return &p->set[p->count++];
 }
 
-static void add_parts(struct config_buffers *to, const struct config_buffers *part)
+static void pools_add_parts(struct config_buffers *to, const struct config_buffers *part)
 {
 	to->packets += part->packets;
 	to->descriptors += part->descriptors;
@@ -126,7 +126,7 @@ int pools_make(struct pools *p, const struct config *c)
 			const struct config_buffers part = config_buffers_of(&c->hca[i], e);
 
 			set->engines++;
-			add_parts(&set->room, &part);
+			pools_add_parts(&set->room, &part);
 		}
 	}
 	for (unsigned i = 0; i < p->count && !ret; i++) {
@@ -137,7 +137,7 @@ int pools_make(struct pools *p, const struct config *c)
 	return ret;
 }
 
-static bool has_room(const struct node_pools *set, const struct config_buffers *part)
+static bool pools_has_room(const struct node_pools *set, const struct config_buffers *part)
 {
 	return set->packets && set->room.packets >= part->packets &&
 	       set->room.descriptors >= part->descriptors && set->room.clones >= part->clones;
@@ -146,12 +146,13 @@ static bool has_room(const struct node_pools *set, const struct config_buffers *
 static struct node_pools *find_room(struct pools *p, int node, const struct config_buffers *part)
 {
 	for (unsigned i = 0; i < p->count; i++)
-		if (p->set[i].node == node && has_room(&p->set[i], part))
+		if (p->set[i].node == node && pools_has_room(&p->set[i], part))
 			return &p->set[i];
 	return NULL;
 }
 
-static struct node_pools *make_room(struct pools *p, int node, const struct config_buffers *part)
+static struct node_pools *pools_make_room(struct pools *p, int node,
+					  const struct config_buffers *part)
 {
 	struct node_pools *set = p->set;
 
@@ -172,7 +173,7 @@ struct node_pools *pools_take(struct pools *p, int node, const struct config_buf
 	struct node_pools *set = find_room(p, node, part);
 
 	if (!set)
-		set = make_room(p, node, part);
+		set = pools_make_room(p, node, part);
 	if (!set)
 		return NULL;
 	set->room.packets -= part->packets;
@@ -190,7 +191,7 @@ static bool is_idle(const struct node_pools *set)
 
 void pools_give(struct pools *p, struct node_pools *set, const struct config_buffers *part)
 {
-	add_parts(&set->room, part);
+	pools_add_parts(&set->room, part);
 	for (unsigned i = 0; i < p->count; i++)
 		if (p->set[i].extra && is_idle(&p->set[i]))
 			free_set(&p->set[i]);

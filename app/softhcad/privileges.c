@@ -53,7 +53,7 @@ static uint64_t of_root(void)
 
 /* Keeps those of this thread's capabilities that are in `mask`, and makes them effective; none of
  * them is inherited. 0 or -errno. */
-static int keep(uint64_t mask)
+static int privileges_keep(uint64_t mask)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2];
@@ -158,7 +158,7 @@ void privileges_limit(const struct config *c)
 	for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
 		if (!(mask >> cap & 1))
 			prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
-	ret = keep(mask);
+	ret = privileges_keep(mask);
 	if (ret)
 		LOG(WARNING, "cannot drop capabilities: %s", strerror(-ret));
 }
@@ -190,7 +190,7 @@ static int change_user(const struct passwd *user, uint64_t mask)
 	    setresgid(user->pw_gid, user->pw_gid, user->pw_gid) ||
 	    setresuid(user->pw_uid, user->pw_uid, user->pw_uid))
 		return -errno;
-	ret = keep(mask);
+	ret = privileges_keep(mask);
 	return ret || !prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) ? ret : -errno;
 }
 
@@ -225,7 +225,7 @@ int privileges_become_user(const struct config *c, const struct runtime_folder *
 
 void privileges_drop(const struct config *c)
 {
-	int ret = keep(needed(c) | of_root());
+	int ret = privileges_keep(needed(c) | of_root());
 
 	if (ret)
 		LOG(WARNING, "cannot drop capabilities: %s", strerror(-ret));

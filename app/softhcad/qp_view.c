@@ -153,7 +153,7 @@ UNGUARDED static void put_modules(json_t *to, const struct qp *it, uint64_t now_
 
 /* As the modules count it: without the time for which it stood (stepping.h). Of the last round of an
  * lcore, which may be asleep, only while it stands. */
-static uint64_t now_of(const struct device *v, const struct engine *e)
+static uint64_t qp_view_now_of(const struct device *v, const struct engine *e)
 {
 	if (engine_time_stands(e))
 		return engine_now(e);
@@ -177,6 +177,6 @@ int qp_put(const struct daemon *d, const struct device *v, const struct control_
 	QP_ATTRIBUTES_VIEW(PUT)
 	if (it->srq)
 		put_srq(to, it->srq);
-	put_modules(to, it, now_of(v, &v->hca->engines[it->engine]), all);
+	put_modules(to, it, qp_view_now_of(v, &v->hca->engines[it->engine]), all);
 	return 0;
 }

@@ -29,7 +29,7 @@ bool removal_pending(const struct daemon *d)
 	return false;
 }
 
-static void complete(struct daemon *d, unsigned i)
+static void removal_complete(struct daemon *d, unsigned i)
 {
 	struct device *v = &d->devices[i];
 	const char *name = v->section->name;
@@ -45,7 +45,7 @@ void removal_turn(struct daemon *d)
 {
 	FOR_EACH_DEVICE (i, d)
 		if (d->devices[i].leaves && cm_thread_remove(d->cm, i))
-			complete(d, i);
+			removal_complete(d, i);
 }
 
 static bool is_leaving(const struct daemon *d, const char *hca)

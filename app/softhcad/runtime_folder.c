@@ -18,7 +18,7 @@ static void close_folder(int *fd)
 	*fd = -1;
 }
 
-static void close_all(struct runtime_folder *f)
+static void folder_close_all(struct runtime_folder *f)
 {
 	close_folder(&f->own);
 	close_folder(&f->dpdk);
@@ -126,7 +126,7 @@ int runtime_folder_open(struct runtime_folder *f, const char *folder, const char
 		ret = -errno;
 	if (!ret)
 		return 0;
-	close_all(f);
+	folder_close_all(f);
 	LOG(ERR, "cannot use %s/dpdk/%s for DPDK's files: %s", folder, prefix,
 	    ret == -EPERM ? "another user's, or open to others" : strerror(-ret));
 	return ret;
@@ -147,5 +147,5 @@ void runtime_folder_remove(struct runtime_folder *f)
 	remove_files(f->own);
 	unlinkat(f->dpdk, f->prefix, AT_REMOVEDIR);
 	unlinkat(f->folder, "dpdk", AT_REMOVEDIR);
-	close_all(f);
+	folder_close_all(f);
 }

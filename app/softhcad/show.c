@@ -21,7 +21,7 @@ enum { NAME_BYTES = 48 };
 /* ---- parameters: "HCA,NUMBER,NUMBER" ---- */
 
 /* The device named by the first parameter, or the first. NULL: no such device. */
-static struct device *find_device(struct daemon *d, const char *params)
+static struct device *show_find_device(struct daemon *d, const char *params)
 {
 	size_t length = strcspn(params, ",");
 
@@ -37,7 +37,7 @@ static struct device *find_device(struct daemon *d, const char *params)
 }
 
 /* The number behind `commas` commas, or 0. */
-static uint32_t number(const char *params, unsigned commas)
+static uint32_t show_number(const char *params, unsigned commas)
 {
 	for (; params && commas; commas--) {
 		params = strchr(params, ',');
@@ -50,8 +50,8 @@ static uint32_t number(const char *params, unsigned commas)
 static const struct engine *find_engine(struct daemon *d, const char *params,
 					struct device **device)
 {
-	struct device *v = find_device(d, params);
-	const uint32_t engine = number(params, 1);
+	struct device *v = show_find_device(d, params);
+	const uint32_t engine = show_number(params, 1);
 
 	*device = v;
 	return v && engine < v->section->engines ? &v->hca->engines[engine] : NULL;
@@ -69,22 +69,22 @@ static int show_status(struct daemon *d, const struct control_viewer *who, const
 static int show_clients(struct daemon *d, const struct control_viewer *who, const char *params,
 			json_t *to)
 {
-	clients_put(d, number(params, 0), to);
+	clients_put(d, show_number(params, 0), to);
 	return 0;
 }
 
 static int show_qp(struct daemon *d, const struct control_viewer *who, const char *params,
 		   json_t *to)
 {
-	struct device *v = find_device(d, params);
-	const uint32_t qpn = number(params, 1);
+	struct device *v = show_find_device(d, params);
+	const uint32_t qpn = show_number(params, 1);
 
 	if (!v)
 		return -ENODEV;
 	dict_string(to, "hca", v->section->name);
 	if (qpn)
 		return qp_put(d, v, who, qpn, to);
-	qps_put(d, v, who, number(params, 2), to);
+	qps_put(d, v, who, show_number(params, 2), to);
 	return 0;
 }
 
@@ -121,7 +121,7 @@ static int show_runtime(struct daemon *d, const struct control_viewer *who, cons
 static int show_counters(struct daemon *d, const struct control_viewer *who, const char *params,
 			 json_t *to)
 {
-	const struct device *v = find_device(d, params);
+	const struct device *v = show_find_device(d, params);
 	json_t *hca = dict_new(), *port = dict_new();
 
 	for (unsigned i = 0; v && i < COUNTER_COUNT; i++)
@@ -137,7 +137,7 @@ static int show_counters(struct daemon *d, const struct control_viewer *who, con
 static int show_held(struct daemon *d, const struct control_viewer *who, const char *params,
 		     json_t *to)
 {
-	struct device *v = find_device(d, params);
+	struct device *v = show_find_device(d, params);
 
 	if (v)
 		held_put(v, to);

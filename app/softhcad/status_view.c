@@ -20,7 +20,7 @@ enum {
 
 /* ---- ports ---- */
 
-static void address_text(const struct port_address *a, char text[ADDRESS_BYTES])
+static void status_address_text(const struct port_address *a, char text[ADDRESS_BYTES])
 {
 	char ip[INET6_ADDRSTRLEN];
 
@@ -34,7 +34,7 @@ static json_t *addresses_of(const struct port_info *info)
 	char text[ADDRESS_BYTES];
 
 	for (unsigned i = 0; a && i < info->n_addresses; i++) {
-		address_text(&info->address[i], text);
+		status_address_text(&info->address[i], text);
 		array_string(a, text);
 	}
 	return a;
@@ -63,7 +63,7 @@ static const char *active_text(char text[ACTIVE_BYTES], const struct device *it,
 	return text;
 }
 
-static json_t *port_of(const struct device *it)
+static json_t *status_port_of(const struct device *it)
 {
 	json_t *to = dict_new();
 	struct port_info info;
@@ -194,7 +194,7 @@ void status_put(struct daemon *it, json_t *to)
 
 	STATUS_VIEW(PUT)
 	FOR_EACH_DEVICE (i, it)
-		dict_put(ports, it->devices[i].section->name, port_of(&it->devices[i]));
+		dict_put(ports, it->devices[i].section->name, status_port_of(&it->devices[i]));
 	for (unsigned i = 0; lcores && i < it->lcores.count; i++)
 		dict_put_numbered(lcores, it->lcores.loops[i].cpu, lcore_of(&it->lcores, i));
 	dict_put(to, "ports", ports);

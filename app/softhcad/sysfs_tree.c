@@ -17,9 +17,10 @@
 
 enum { PATH_BYTES = 512, DEPTH_MAX = 16 };
 
-static int print_path(char *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int tree_print_path(char *out, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
-static int print_path(char *out, const char *format, ...)
+static int tree_print_path(char *out, const char *format, ...)
 {
 	va_list arguments;
 	int n;
@@ -59,12 +60,12 @@ static void empty_folder(int fd, unsigned int depth)
 }
 
 /* The root of the tree, with its path in `root`; -1: there is none of ours. */
-static int open_own(const char *socket_path, char root[PATH_BYTES])
+static int tree_open_own(const char *socket_path, char root[PATH_BYTES])
 {
 	struct stat st;
 	int fd;
 
-	if (print_path(root, "%s" SYSFS_TREE_SUFFIX, socket_path))
+	if (tree_print_path(root, "%s" SYSFS_TREE_SUFFIX, socket_path))
 		return -1;
 	fd = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || (fstat(fd, &st) == 0 && st.st_uid == geteuid()))
@@ -76,7 +77,7 @@ static int open_own(const char *socket_path, char root[PATH_BYTES])
 void sysfs_tree_remove(const char *socket_path)
 {
 	char root[PATH_BYTES];
-	int fd = open_own(socket_path, root);
+	int fd = tree_open_own(socket_path, root);
 
 	if (fd < 0)
 		return;
@@ -91,17 +92,17 @@ void sysfs_tree_remove(const char *socket_path)
 void sysfs_tree_remove_device(const char *socket_path, const char *device, unsigned int index)
 {
 	char root[PATH_BYTES], path[PATH_BYTES];
-	int fd = open_own(socket_path, root), folder;
+	int fd = tree_open_own(socket_path, root), folder;
 
 	if (fd < 0)
 		return;
-	print_path(path, "%s/%s", BELOW(SYSFS_CLASS), device);
+	tree_print_path(path, "%s/%s", BELOW(SYSFS_CLASS), device);
 	unlinkat(fd, path, 0);
-	print_path(path, "%s/uverbs%u", BELOW(SYSFS_VERBS_CLASS), index);
+	tree_print_path(path, "%s/uverbs%u", BELOW(SYSFS_VERBS_CLASS), index);
 	unlinkat(fd, path, 0);
-	print_path(path, "%s/uverbs%u", BELOW(SYSFS_DEVICE_FOLDER), index);
+	tree_print_path(path, "%s/uverbs%u", BELOW(SYSFS_DEVICE_FOLDER), index);
 	unlinkat(fd, path, 0);
-	print_path(path, "%s/%s", BELOW(SYSFS_DEVICES), device);
+	tree_print_path(path, "%s/%s", BELOW(SYSFS_DEVICES), device);
 	folder = openat(fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (folder >= 0)
 		empty_folder(folder, 0);
@@ -117,7 +118,7 @@ static int make_way(int root, const char *path)
 	char folder[PATH_BYTES];
 
 	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-		if (print_path(folder, "%.*s", (int)(slash - path), path))
+		if (tree_print_path(folder, "%.*s", (int)(slash - path), path))
 			return -ENAMETOOLONG;
 		if (mkdirat(root, folder, 0755) && errno != EEXIST)
 			return -errno;
@@ -125,7 +126,7 @@ static int make_way(int root, const char *path)
 	return 0;
 }
 
-static int make_file(int root, const char *path, const char *text, unsigned int bytes)
+static int tree_make_file(int root, const char *path, const char *text, unsigned int bytes)
 {
 	int ret = make_way(root, path), fd;
 
@@ -142,7 +143,7 @@ static int make_file(int root, const char *path, const char *text, unsigned int 
 
 static int make_text(int root, const char *path, const char *text)
 {
-	return make_file(root, path, text, strlen(text));
+	return tree_make_file(root, path, text, strlen(text));
 }
 
 static int make_link(int root, const char *path, const char *to)
@@ -163,11 +164,11 @@ static int show_attribute(void *ctx, struct device *v, const char *name, bool li
 
 	if (n < 0)
 		return n;
-	if (below ? print_path(path, "%s/%s/%s", BELOW(SYSFS_DEVICES), device, name + 7)
-		  : print_path(path, "%s/%s/infiniband/%s/%s", BELOW(SYSFS_DEVICES), device, device,
-			       name))
+	if (below ? tree_print_path(path, "%s/%s/%s", BELOW(SYSFS_DEVICES), device, name + 7)
+		  : tree_print_path(path, "%s/%s/infiniband/%s/%s", BELOW(SYSFS_DEVICES), device,
+				    device, name))
 		return -ENAMETOOLONG;
-	return make_file(*(int *)ctx, path, text, n);
+	return tree_make_file(*(int *)ctx, path, text, n);
 }
 
 /* Links the class to the device, and the device to its parent. */
@@ -176,10 +177,10 @@ static int show_links(int root, const char *device)
 	char path[PATH_BYTES], to[PATH_BYTES];
 	int ret;
 
-	print_path(path, "%s/%s", BELOW(SYSFS_CLASS), device);
-	print_path(to, "../../devices/virtual/softhca/%s/infiniband/%s", device, device);
+	tree_print_path(path, "%s/%s", BELOW(SYSFS_CLASS), device);
+	tree_print_path(to, "../../devices/virtual/softhca/%s/infiniband/%s", device, device);
 	ret = make_link(root, path, to);
-	print_path(path, "%s/%s/infiniband/%s/device", BELOW(SYSFS_DEVICES), device, device);
+	tree_print_path(path, "%s/%s/infiniband/%s/device", BELOW(SYSFS_DEVICES), device, device);
 	if (!ret)
 		ret = make_link(root, path, "../..");
 	return ret;
@@ -191,24 +192,26 @@ static int show_verbs(int root, const char *device, unsigned int index)
 	char path[PATH_BYTES], to[PATH_BYTES], folder[PATH_BYTES];
 	int ret;
 
-	print_path(folder, "%s/%s/infiniband_verbs/uverbs%u", BELOW(SYSFS_DEVICES), device, index);
-	print_path(path, "%s/ibdev", folder);
-	print_path(to, "%s\n", device);
+	tree_print_path(folder, "%s/%s/infiniband_verbs/uverbs%u", BELOW(SYSFS_DEVICES), device,
+			index);
+	tree_print_path(path, "%s/ibdev", folder);
+	tree_print_path(to, "%s\n", device);
 	ret = make_text(root, path, to);
-	print_path(path, "%s/abi_version", folder);
+	tree_print_path(path, "%s/abi_version", folder);
 	if (!ret)
 		ret = make_text(root, path, "1\n");
-	print_path(path, "%s/dev", folder);
+	tree_print_path(path, "%s/dev", folder);
 	if (!ret)
 		ret = make_text(root, path, "1:3\n"); /* of /dev/null */
-	print_path(path, "%s/device", folder);
+	tree_print_path(path, "%s/device", folder);
 	if (!ret)
 		ret = make_link(root, path, "../..");
-	print_path(path, "%s/uverbs%u", BELOW(SYSFS_VERBS_CLASS), index);
-	print_path(to, "../../devices/virtual/softhca/%s/infiniband_verbs/uverbs%u", device, index);
+	tree_print_path(path, "%s/uverbs%u", BELOW(SYSFS_VERBS_CLASS), index);
+	tree_print_path(to, "../../devices/virtual/softhca/%s/infiniband_verbs/uverbs%u", device,
+			index);
 	if (!ret)
 		ret = make_link(root, path, to);
-	print_path(path, "%s/uverbs%u", BELOW(SYSFS_DEVICE_FOLDER), index);
+	tree_print_path(path, "%s/uverbs%u", BELOW(SYSFS_DEVICE_FOLDER), index);
 	return ret ? ret : make_link(root, path, "/dev/null");
 }
 
@@ -244,7 +247,7 @@ void sysfs_tree_add_device(const char *socket_path, struct device *v, unsigned i
 {
 	char path[PATH_BYTES];
 	mode_t mask = umask(022);
-	int root = open_own(socket_path, path);
+	int root = tree_open_own(socket_path, path);
 	int ret = root < 0 ? -ENOENT : show_device(root, v, index);
 
 	umask(mask);
@@ -259,7 +262,7 @@ void sysfs_tree_make(const char *socket_path, struct device *devices, unsigned c
 {
 	char path[PATH_BYTES];
 	mode_t mask = umask(022);
-	int ret = print_path(path, "%s" SYSFS_TREE_SUFFIX, socket_path);
+	int ret = tree_print_path(path, "%s" SYSFS_TREE_SUFFIX, socket_path);
 
 	sysfs_tree_remove(socket_path);
 	if (!ret)

@@ -23,7 +23,7 @@ static pthread_mutex_t served_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct rte_tel_data *container_of_json(json_t *from);
 
-static void put(struct rte_tel_data *to, const char *name, json_t *value)
+static void tel_put(struct rte_tel_data *to, const char *name, json_t *value)
 {
 	struct rte_tel_data *container;
 
@@ -48,7 +48,7 @@ static void fill_dict(struct rte_tel_data *to, json_t *from)
 	rte_tel_data_start_dict(to);
 	json_object_foreach(from, name, value)
 	{
-		put(to, name, value);
+		tel_put(to, name, value);
 	}
 }
 
@@ -104,7 +104,7 @@ static int show_locked(const char *name, const char *parameters, json_t **out)
 	return ret;
 }
 
-static int answer(const char *command, const char *parameters, struct rte_tel_data *to)
+static int telemetry_answer(const char *command, const char *parameters, struct rte_tel_data *to)
 {
 	json_t *view;
 	int ret = show_locked(command + sizeof(path_begin) - 1, parameters, &view);
@@ -124,7 +124,7 @@ int telemetry_start(struct daemon *d)
 
 	for (const struct view_info *v = view_infos; v->name && !ret; v++) {
 		snprintf(path, sizeof(path), "%s%s", path_begin, v->name);
-		ret = rte_telemetry_register_cmd(path, answer, v->help);
+		ret = rte_telemetry_register_cmd(path, telemetry_answer, v->help);
 	}
 	pthread_mutex_lock(&served_lock);
 	served = d;

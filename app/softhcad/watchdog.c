@@ -141,7 +141,7 @@ static bool sleep_a_while(void)
 	return !dog.stop;
 }
 
-static void *watch(void *arg)
+static void *watchdog_run(void *arg)
 {
 	const bool fed = secure_getenv("WATCHDOG_USEC") != NULL;
 
@@ -175,7 +175,7 @@ int watchdog_start(struct watched *threads, unsigned count)
 		threads[i].wchan = open_fact(threads[i].thread, "wchan");
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(&dog.thread, NULL, watch, NULL);
+	ret = pthread_create(&dog.thread, NULL, watchdog_run, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	dog.running = ret == 0;
 	if (dog.running)

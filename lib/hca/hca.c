@@ -30,25 +30,25 @@ void hca_config_defaults(struct hca_config *c)
 	};
 }
 
-static bool power_of_two(uint32_t n, uint32_t max)
+static bool hca_power_of_two(uint32_t n, uint32_t max)
 {
 	return n != 0 && (n & (n - 1)) == 0 && n <= max;
 }
 
-static bool config_valid(const struct hca_config *c)
+static bool hca_config_valid(const struct hca_config *c)
 {
 	return c->engines >= 1 && c->engines <= ENGINES_MAX &&
-	       power_of_two(c->qps, 1u << QPN_INDEX_BITS_MAX) &&
-	       power_of_two(c->cqs, 1u << QPN_INDEX_BITS_MAX) &&
-	       power_of_two(c->srqs, 1u << QPN_INDEX_BITS_MAX) &&
-	       power_of_two(c->mpts, 1u << KEY_INDEX_BITS_MAX) &&
-	       power_of_two(c->mtts, 1u << MTT_INDEX_BITS_MAX) && c->mtts >= MTT_WORDS &&
-	       power_of_two(c->mpt_cache_bytes, 1u << 30) && c->mpt_cache_bytes >= 64 &&
-	       power_of_two(c->mtt_cache_bytes, 1u << 30) && c->mtt_cache_bytes >= 32 &&
+	       hca_power_of_two(c->qps, 1u << QPN_INDEX_BITS_MAX) &&
+	       hca_power_of_two(c->cqs, 1u << QPN_INDEX_BITS_MAX) &&
+	       hca_power_of_two(c->srqs, 1u << QPN_INDEX_BITS_MAX) &&
+	       hca_power_of_two(c->mpts, 1u << KEY_INDEX_BITS_MAX) &&
+	       hca_power_of_two(c->mtts, 1u << MTT_INDEX_BITS_MAX) && c->mtts >= MTT_WORDS &&
+	       hca_power_of_two(c->mpt_cache_bytes, 1u << 30) && c->mpt_cache_bytes >= 64 &&
+	       hca_power_of_two(c->mtt_cache_bytes, 1u << 30) && c->mtt_cache_bytes >= 32 &&
 	       c->packets && c->descriptors && c->link && c->gid_count <= GID_TABLE_MAX &&
 	       c->settings.swpb_elements && c->settings.rpb_elements &&
 	       c->settings.reb_elements >= SGE_MAX &&
-	       power_of_two(c->settings.timer_tick_ns, 1u << 26) && c->settings.timer_slots &&
+	       hca_power_of_two(c->settings.timer_tick_ns, 1u << 26) && c->settings.timer_slots &&
 	       c->settings.pipeline_depth && c->settings.ack_interval && c->settings.quantum_bytes;
 }
 
@@ -198,7 +198,7 @@ int hca_create(const struct hca_config *config, struct hca **out)
 	struct hca *h;
 	int err;
 
-	if (!config_valid(config))
+	if (!hca_config_valid(config))
 		return -EINVAL;
 	h = rte_zmalloc_socket("hca", sizeof(*h), RTE_CACHE_LINE_SIZE, config->socket);
 	if (!h)

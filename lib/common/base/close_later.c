@@ -91,7 +91,7 @@ static void add_thread(void)
 	pthread_attr_destroy(&attr);
 }
 
-static bool is_late(void)
+static bool close_is_late(void)
 {
 	return all.busy && now_ms() - all.since >= PATIENCE_MS;
 }
@@ -99,7 +99,7 @@ static bool is_late(void)
 /* Polls while descriptors are waiting. */
 static void stand_by(void)
 {
-	while (all.turn && (!all.waiting || !is_late())) {
+	while (all.turn && (!all.waiting || !close_is_late())) {
 		struct timespec until;
 
 		if (!all.waiting || !all.busy) {
@@ -117,7 +117,7 @@ static void stand_by(void)
 	all.turn++;
 }
 
-static struct owner *owner_of(struct share_user *user)
+static struct owner *close_owner_of(struct share_user *user)
 {
 	struct owner *o = all.owners;
 
@@ -145,7 +145,7 @@ static void unlink_owner(const struct owner *o)
 }
 
 /* The next user in turn who may have another thread; NULL: none. He goes to the end. */
-static struct owner *pick(void)
+static struct owner *close_pick(void)
 {
 	struct owner *o = all.owners, **end = &all.owners;
 
@@ -194,7 +194,7 @@ static void close_next(uint32_t turn)
 	struct owner *o;
 	int fd;
 
-	while (!(o = pick()))
+	while (!(o = close_pick()))
 		pthread_cond_wait(&all.more, &all.lock);
 	fd = take_fd(o);
 	if (!all.standby)
@@ -251,7 +251,7 @@ void close_later(int fd, struct share_client *from)
 		user = share_leave(from, SHARE_closings, 1);
 	}
 	pthread_mutex_lock(&all.lock);
-	o = w ? owner_of(user) : NULL;
+	o = w ? close_owner_of(user) : NULL;
 	if (o) {
 		*w = (struct waiting){.fd = fd};
 		*o->last = w;

@@ -81,7 +81,7 @@ void icm_leave(struct icm *m, uint32_t index)
 
 /* Populates memory before a thread that must not fault touches it. Kernels before 5.14 lack the
  * advice: there the memory, which is unused yet, is written. */
-static int populate(uint8_t *at)
+static int icm_populate(uint8_t *at)
 {
 	if (madvise(at, ICM_CHUNK_BYTES, MADV_POPULATE_WRITE) == 0)
 		return 0;
@@ -97,7 +97,7 @@ int icm_map(struct icm *m, uint32_t chunk)
 
 	if (m->chunk[chunk].mapped)
 		return -EEXIST;
-	err = populate(m->base + (size_t)chunk * ICM_CHUNK_BYTES);
+	err = icm_populate(m->base + (size_t)chunk * ICM_CHUNK_BYTES);
 	if (err)
 		return err;
 	__atomic_store_n(&m->chunk[chunk].mapped, true, __ATOMIC_RELAXED);

@@ -68,7 +68,7 @@ unsigned int nodes_count(void)
 	return count;
 }
 
-static bool known(int node)
+static bool nodes_known(int node)
 {
 	return node >= 0 && node < (int)nodes_count();
 }
@@ -77,12 +77,12 @@ int node_of_cpu(unsigned int cpu)
 {
 	int node = nodes_count() > 1 ? asked->node_of_cpu((int)cpu) : 0;
 
-	return known(node) ? node : 0;
+	return nodes_known(node) ? node : 0;
 }
 
 unsigned int node_distance(int a, int b)
 {
-	if (!known(a) || !known(b))
+	if (!nodes_known(a) || !nodes_known(b))
 		return 0;
 	if (nodes_count() == 1)
 		return NEAR;
@@ -96,12 +96,12 @@ bool node_cpu_allowed(unsigned int cpu)
 
 void node_prefer(int node)
 {
-	if ((node == NODE_ANY || known(node)) && placing)
+	if ((node == NODE_ANY || nodes_known(node)) && placing)
 		asked->set_preferred(node);
 }
 
 void node_bind(void *at, size_t bytes, int node)
 {
-	if (known(node) && placing && bytes)
+	if (nodes_known(node) && placing && bytes)
 		(void)asked->bind(at, bytes, node, bytes <= NODE_MOVE_BYTES_MAX);
 }

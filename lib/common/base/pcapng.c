@@ -66,7 +66,7 @@ struct statistics_block {
 	uint32_t total_again;
 } __attribute__((packed));
 
-static int put(FILE *f, const void *bytes, size_t n)
+static int pcapng_put(FILE *f, const void *bytes, size_t n)
 {
 	if (fwrite(bytes, 1, n, f) == n)
 		return 0;
@@ -120,9 +120,9 @@ int pcapng_begin(FILE *f, const char *name, enum pcapng_link link, uint32_t snap
 
 	memcpy(interface.name, name,
 	       length < sizeof(interface.name) ? length : sizeof(interface.name) - 1);
-	error = put(f, &section, sizeof(section));
+	error = pcapng_put(f, &section, sizeof(section));
 	if (!error)
-		error = put(f, &interface, sizeof(interface));
+		error = pcapng_put(f, &interface, sizeof(interface));
 	return error || fflush(f) == 0 ? error : -errno;
 }
 
@@ -148,13 +148,13 @@ int pcapng_frame(FILE *f, const struct pcapng_frame *frame)
 		.end_option = OPTION_END,
 		.total_again = head.total,
 	};
-	int error = put(f, &head, sizeof(head));
+	int error = pcapng_put(f, &head, sizeof(head));
 
 	if (!error)
-		error = put(f, frame->bytes, frame->captured);
+		error = pcapng_put(f, frame->bytes, frame->captured);
 	if (!error)
-		error = put(f, zero, pad);
-	return error ? error : put(f, &tail, sizeof(tail));
+		error = pcapng_put(f, zero, pad);
+	return error ? error : pcapng_put(f, &tail, sizeof(tail));
 }
 
 int pcapng_end(FILE *f, uint64_t time_ns, uint64_t captured, uint64_t dropped)
@@ -174,5 +174,5 @@ int pcapng_end(FILE *f, uint64_t time_ns, uint64_t captured, uint64_t dropped)
 		.total_again = sizeof(block),
 	};
 
-	return put(f, &block, sizeof(block));
+	return pcapng_put(f, &block, sizeof(block));
 }

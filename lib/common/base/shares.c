@@ -56,7 +56,7 @@ static uint64_t percent_of(uint64_t total, unsigned int percent)
 	return total / 100 * percent + total % 100 * percent / 100;
 }
 
-static unsigned int hca_of(const struct share_client *c, enum share row)
+static unsigned int share_hca_of(const struct share_client *c, enum share row)
 {
 	return share_rows[row].of_hca ? c->hca : 0;
 }
@@ -147,7 +147,7 @@ static unsigned int free_index(const struct shares *s)
 	return index;
 }
 
-static struct share_user *user_of(struct shares *s, uint32_t uid)
+static struct share_user *share_user_of(struct shares *s, uint32_t uid)
 {
 	struct share_user *u = s->users;
 
@@ -187,7 +187,7 @@ int share_client_begin(struct shares *s, uint32_t uid, int32_t pid, struct share
 
 	*c = (struct share_client){.pid = pid};
 	pthread_mutex_lock(&s->lock);
-	u = user_of(s, uid);
+	u = share_user_of(s, uid);
 	if (u) {
 		c->user = u;
 		c->next = u->clients;
@@ -206,7 +206,7 @@ unsigned int share_user_index(const struct share_client *c)
 
 /* ---- the rule ---- */
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t share_least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -222,12 +222,12 @@ static uint64_t user_most(const struct share_user *u, const struct pool *p)
  * is his debt, and reduces no other user's part. */
 static uint64_t inside_of(const struct pool *p, uint64_t held)
 {
-	return least(held, p->assured);
+	return share_least(held, p->assured);
 }
 
 static uint64_t beyond_of(const struct share_user *u, const struct pool *p, uint64_t held)
 {
-	return least(held, user_most(u, p)) - inside_of(p, held);
+	return share_least(held, user_most(u, p)) - inside_of(p, held);
 }
 
 /* The limits have changed: what users hold is split anew. */
@@ -262,7 +262,7 @@ static bool grants(const struct share_client *c, const struct pool *p, enum shar
 }
 
 /* The user holds n more, or (wrapping) less. */
-static void add(struct share_user *u, enum share row, unsigned int hca, uint64_t n)
+static void user_hold(struct share_user *u, enum share row, unsigned int hca, uint64_t n)
 {
 	struct pool *p = &u->all->pools[row][hca];
 	uint64_t *held = &u->held[row][hca], after = *held + n;
@@ -274,10 +274,10 @@ static void add(struct share_user *u, enum share row, unsigned int hca, uint64_t
 	*held = after;
 }
 
-static int ask(struct share_client *c, enum share row, uint64_t n, bool to_keep)
+static int share_ask(struct share_client *c, enum share row, uint64_t n, bool to_keep)
 {
 	struct share_user *u = c->user;
-	unsigned int hca = hca_of(c, row);
+	unsigned int hca = share_hca_of(c, row);
 	struct pool *p = &u->all->pools[row][hca];
 	int refusal = share_rows[row].refusal;
 	bool granted;
@@ -286,7 +286,7 @@ static int ask(struct share_client *c, enum share row, uint64_t n, bool to_keep)
 	granted = grants(c, p, row, n, u->held[row][hca]);
 	if (granted) {
 		c->held[row] += to_keep ? n : 0;
-		add(u, row, hca, n);
+		user_hold(u, row, hca, n);
 	} else {
 		c->refused[row]++;
 		u->refused[row][hca]++;
@@ -300,18 +300,18 @@ static int ask(struct share_client *c, enum share row, uint64_t n, bool to_keep)
 
 int share_take(struct share_client *c, enum share row, uint64_t n)
 {
-	return ask(c, row, n, true);
+	return share_ask(c, row, n, true);
 }
 
 int share_use(struct share_client *c, enum share row, uint64_t n)
 {
-	return ask(c, row, n, false);
+	return share_ask(c, row, n, false);
 }
 
 void share_spend(struct share_client *c, enum share row, uint64_t n)
 {
 	pthread_mutex_lock(&c->user->all->lock);
-	add(c->user, row, hca_of(c, row), n);
+	user_hold(c->user, row, share_hca_of(c, row), n);
 	pthread_mutex_unlock(&c->user->all->lock);
 }
 
@@ -323,7 +323,7 @@ bool share_user_take(struct share_user *u, enum share row, uint64_t n)
 	pthread_mutex_lock(&u->all->lock);
 	granted = grants_user(u, p, n, u->held[row][0]);
 	if (granted) {
-		add(u, row, 0, n);
+		user_hold(u, row, 0, n);
 	} else {
 		u->refused[row][0]++;
 		p->refused++;
@@ -335,19 +335,19 @@ bool share_user_take(struct share_user *u, enum share row, uint64_t n)
 void share_user_spend(struct share_user *u, enum share row, uint64_t n)
 {
 	pthread_mutex_lock(&u->all->lock);
-	add(u, row, 0, n);
+	user_hold(u, row, 0, n);
 	pthread_mutex_unlock(&u->all->lock);
 }
 
 void share_user_give(struct share_user *u, enum share row, uint64_t n)
 {
 	pthread_mutex_lock(&u->all->lock);
-	add(u, row, 0, -n);
+	user_hold(u, row, 0, -n);
 	pthread_mutex_unlock(&u->all->lock);
 }
 
 /* Each user gets his part of a row, divided by n. The lock is held. */
-static bool refill(struct shares *s, enum share row, unsigned int n)
+static bool refill_users(struct shares *s, enum share row, unsigned int n)
 {
 	const struct pool *p = &s->pools[row][0];
 	struct share_user *next;
@@ -356,7 +356,7 @@ static bool refill(struct shares *s, enum share row, unsigned int n)
 		uint64_t most = (user_most(u, p) + n - 1) / n, held = u->held[row][0];
 
 		next = u->next;
-		add(u, row, 0, -(held < most ? held : most));
+		user_hold(u, row, 0, -(held < most ? held : most));
 		forget_if_idle(u);
 	}
 	return p->used > 0;
@@ -367,7 +367,7 @@ bool share_refill(struct shares *s, enum share row)
 	bool lacks;
 
 	pthread_mutex_lock(&s->lock);
-	lacks = refill(s, row, 1);
+	lacks = refill_users(s, row, 1);
 	pthread_mutex_unlock(&s->lock);
 	return lacks;
 }
@@ -380,7 +380,7 @@ bool share_refill_together(struct shares *s, enum share row)
 	pthread_mutex_lock(&s->lock);
 	for (const struct share_user *u = s->users; u; u = u->next)
 		holders += u->held[row][0] != 0;
-	lacks = holders && refill(s, row, holders);
+	lacks = holders && refill_users(s, row, holders);
 	pthread_mutex_unlock(&s->lock);
 	return lacks;
 }
@@ -389,13 +389,13 @@ void share_add(struct share_client *c, enum share row, uint64_t n)
 {
 	pthread_mutex_lock(&c->user->all->lock);
 	c->held[row] += n;
-	add(c->user, row, hca_of(c, row), n);
+	user_hold(c->user, row, share_hca_of(c, row), n);
 	pthread_mutex_unlock(&c->user->all->lock);
 }
 
 bool share_fits(struct share_client *c, enum share row, uint64_t n, bool later)
 {
-	unsigned int hca = hca_of(c, row);
+	unsigned int hca = share_hca_of(c, row);
 	struct shares *s = c->user->all;
 	struct pool then;
 	bool granted;
@@ -419,7 +419,7 @@ void share_give(struct share_client *c, enum share row, uint64_t n)
 	pthread_mutex_lock(&c->user->all->lock);
 	ASSERT(c->held[row] >= n);
 	c->held[row] -= n;
-	add(c->user, row, hca_of(c, row), -n);
+	user_hold(c->user, row, share_hca_of(c, row), -n);
 	pthread_mutex_unlock(&c->user->all->lock);
 }
 
@@ -433,7 +433,7 @@ struct share_user *share_leave(struct share_client *c, enum share row, uint64_t 
 	pthread_mutex_lock(&c->user->all->lock);
 	ASSERT(c->held[row] >= n);
 	c->held[row] -= n;
-	c->user->left[row][hca_of(c, row)] += n;
+	c->user->left[row][share_hca_of(c, row)] += n;
 	pthread_mutex_unlock(&c->user->all->lock);
 	return c->user;
 }
@@ -445,7 +445,7 @@ void share_return(struct share_user *u, enum share row, unsigned int hca, uint64
 	pthread_mutex_lock(&s->lock);
 	ASSERT(u->left[row][hca] >= n);
 	u->left[row][hca] -= n;
-	add(u, row, hca, -n);
+	user_hold(u, row, hca, -n);
 	forget_if_idle(u);
 	pthread_mutex_unlock(&s->lock);
 }
@@ -460,7 +460,7 @@ void share_client_end(struct share_client *c)
 	s = u->all;
 	pthread_mutex_lock(&s->lock);
 	for (unsigned int row = 0; row < SHARE_COUNT; row++)
-		add(u, row, hca_of(c, row), -c->held[row]);
+		user_hold(u, row, share_hca_of(c, row), -c->held[row]);
 	if (c->next)
 		c->next->prev = c->prev;
 	if (c->prev)
@@ -531,7 +531,7 @@ struct listing {
 	unsigned int room, count;
 };
 
-static void list(struct listing *l, const struct share_holder *h)
+static void list_holder(struct listing *l, const struct share_holder *h)
 {
 	if (!h->held && !h->refused)
 		return;
@@ -550,7 +550,7 @@ static void list_user(struct listing *l, const struct share_user *u, enum share 
 				       .most = user_most(u, &u->all->pools[row][hca]),
 				       .refused = u->refused[row][hca]};
 
-	list(l, &h);
+	list_holder(l, &h);
 }
 
 static void list_clients(struct listing *l, const struct share_user *u, enum share row,
@@ -565,8 +565,8 @@ static void list_clients(struct listing *l, const struct share_user *u, enum sha
 					       .most = u->all->pools[row][hca].client_most,
 					       .refused = c->refused[row]};
 
-		if (hca_of(c, row) == hca)
-			list(l, &h);
+		if (share_hca_of(c, row) == hca)
+			list_holder(l, &h);
 	}
 }
 

@@ -193,7 +193,7 @@ static inline void read_ieth(const uint8_t *p, struct wire_headers *h)
 		p += (bytes);                                                                      \
 	}
 
-static void read_all(const uint8_t *p, uint16_t headers, struct wire_headers *h)
+static void wire_read_all(const uint8_t *p, uint16_t headers, struct wire_headers *h)
 {
 	WIRE_EXTENSIONS(READ_IF, headers)
 }
@@ -205,7 +205,7 @@ static inline void read_extensions(const uint8_t *p, uint16_t headers, struct wi
 	if (headers == WIRE_HAS_RETH)
 		read_reth(p, h);
 	else if (headers)
-		read_all(p, headers, h);
+		wire_read_all(p, headers, h);
 }
 
 void wire_read_differing(const uint8_t *p, struct wire_headers *h)

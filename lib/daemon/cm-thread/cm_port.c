@@ -132,7 +132,7 @@ static int make_queues(struct cm_port *p)
 	return p->qp ? 0 : -errno;
 }
 
-static int bring_up(struct cm_port *p)
+static int cm_port_bring_up(struct cm_port *p)
 {
 	const struct softhca_connect_attr attr = {.qkey = CM_QKEY};
 	const struct softhca_endpoint local = {.psn = 0};
@@ -183,7 +183,7 @@ int cm_port_open(int socket, const char *device, uint16_t index, const struct cm
 	if (!rc)
 		rc = cm_port_learn_gids(p);
 	if (!rc)
-		rc = bring_up(p);
+		rc = cm_port_bring_up(p);
 	if (rc) {
 		cm_port_close(p);
 		return rc;
@@ -217,7 +217,7 @@ const struct cm_port_counters *cm_port_counters(const struct cm_port *p)
 	return &p->counters;
 }
 
-static void died(struct cm_port *p, const char *why)
+static void cm_port_died(struct cm_port *p, const char *why)
 {
 	if (!p->dead)
 		LOG(ERR, "hca %s: QP 1 is dead: %s", p->device, why);
@@ -256,7 +256,7 @@ static bool path_back(const struct cm_port *p, const struct softhca_wc *wc, cons
 	return gid_index(p, path->sgid) < p->gids && ip_is_host(path->dgid);
 }
 
-static struct remembered *place_of(struct cm_port *p, const struct softhca_ah_attr *attr)
+static struct remembered *cm_port_place_of(struct cm_port *p, const struct softhca_ah_attr *attr)
 {
 	const uint8_t *byte = (const uint8_t *)attr;
 	uint32_t hash = 2166136261u;
@@ -278,7 +278,7 @@ static struct softhca_ah *handle_of(struct cm_port *p, const struct cm_path *pat
 	struct remembered *r;
 
 	memcpy(attr.dgid, path->dgid, sizeof(attr.dgid));
-	r = place_of(p, &attr);
+	r = cm_port_place_of(p, &attr);
 	if (r->ah && memcmp(&r->attr, &attr, sizeof(attr)) == 0 && memcmp(r->mac, mac, 6) == 0)
 		return r->ah;
 	if (r->ah)
@@ -310,9 +310,9 @@ static void reap(struct cm_port *p)
 		}
 	} while (n == BATCH);
 	if (n < 0)
-		died(p, "its connection to the daemon has ended");
+		cm_port_died(p, "its connection to the daemon has ended");
 	else if (failed && softhca_modify_qp(p->qp, &attr, SOFTHCA_QP_STATE))
-		died(p, "it cannot send any more");
+		cm_port_died(p, "it cannot send any more");
 }
 
 static int post(struct cm_port *p, struct softhca_ah *ah, const uint8_t *mad)
@@ -409,7 +409,7 @@ void cm_port_send(struct cm_port *p, uint64_t now_ns, const struct cm_path *path
 }
 
 /* Retries waiting MADs. */
-static void send_waiting(struct cm_port *p, uint64_t now_ns)
+static void cm_port_send_waiting(struct cm_port *p, uint64_t now_ns)
 {
 	struct waiting **at = &p->first;
 	int rc = 0;
@@ -486,19 +486,19 @@ static bool take_batch(struct cm_port *p, uint64_t now_ns)
 	int n = softhca_poll_cq(p->recv_cq, BATCH, wc);
 
 	if (n < 0) {
-		died(p, "its connection to the daemon has ended");
+		cm_port_died(p, "its connection to the daemon has ended");
 		return false;
 	}
 	for (int i = 0; i < n; i++) {
 		if (wc[i].status != SOFTHCA_WC_SUCCESS) {
-			died(p, softhca_wc_status_str(wc[i].status));
+			cm_port_died(p, softhca_wc_status_str(wc[i].status));
 			return false;
 		}
 		cm_port_take(p, now_ns, &wc[i]);
 		slot[i] = wc[i].wr_id;
 	}
 	if (post_receives(p, slot, (unsigned int)n))
-		died(p, "it takes no receive requests");
+		cm_port_died(p, "it takes no receive requests");
 	return n == BATCH;
 }
 
@@ -512,12 +512,12 @@ static void take_events(struct cm_port *p)
 	while ((rc = softhca_get_cq_event(p->channel, &cq, NULL)) == 0)
 		n++;
 	if (rc == -EIO)
-		died(p, "its connection to the daemon has ended");
+		cm_port_died(p, "its connection to the daemon has ended");
 	if (!n)
 		return;
 	softhca_ack_cq_events(p->recv_cq, n);
 	if (softhca_req_notify_cq(p->recv_cq, 0))
-		died(p, "its completions cannot be waited for");
+		cm_port_died(p, "its completions cannot be waited for");
 }
 
 void cm_port_turn(struct cm_port *p, uint64_t now_ns)
@@ -527,7 +527,7 @@ void cm_port_turn(struct cm_port *p, uint64_t now_ns)
 	take_events(p);
 	for (int i = 0; i < TURN_BATCHES && p->more && !p->dead; i++)
 		p->more = take_batch(p, now_ns);
-	send_waiting(p, now_ns);
+	cm_port_send_waiting(p, now_ns);
 }
 
 uint64_t cm_port_due(const struct cm_port *p, uint64_t now_ns)
@@ -541,7 +541,7 @@ uint64_t cm_port_due(const struct cm_port *p, uint64_t now_ns)
 
 bool cm_port_finish(struct cm_port *p, uint64_t now_ns)
 {
-	send_waiting(p, now_ns);
+	cm_port_send_waiting(p, now_ns);
 	if (!p->dead)
 		reap(p);
 	return p->dead || (!p->posted && !p->first);

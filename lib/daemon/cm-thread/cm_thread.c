@@ -58,7 +58,7 @@ struct cm_thread {
 
 /* ---- the callbacks of struct cm_device ---- */
 
-static void port_of(void *ctx, struct control_port_reply *out)
+static void thread_port_of(void *ctx, struct control_port_reply *out)
 {
 	struct end *e = ctx;
 	const struct control_device *c = &e->device.control;
@@ -86,7 +86,7 @@ static int gid_of(void *ctx, uint32_t index, uint8_t gid[16])
 	return rc;
 }
 
-static int source_to(void *ctx, const uint8_t dgid[16])
+static int thread_source_to(void *ctx, const uint8_t dgid[16])
 {
 	struct end *e = ctx;
 	int rc;
@@ -121,7 +121,7 @@ static bool would_ask(void *ctx, const uint8_t dgid[16])
 	return yes;
 }
 
-static int resolve(void *ctx, const uint8_t dgid[16])
+static int thread_resolve(void *ctx, const uint8_t dgid[16])
 {
 	uint8_t mac[6];
 
@@ -133,7 +133,7 @@ static unsigned int index_of(const struct end *e)
 	return (unsigned int)(e - e->thread->ends);
 }
 
-static bool gives_credits(void *ctx, uint32_t user, uint32_t qpn)
+static bool thread_gives_credits(void *ctx, uint32_t user, uint32_t qpn)
 {
 	const struct end *e = ctx;
 	const struct cm_thread_config *c = &e->thread->config;
@@ -145,7 +145,7 @@ static bool gives_credits(void *ctx, uint32_t user, uint32_t qpn)
 	return gives;
 }
 
-static void peer_gives_no_credits(void *ctx, uint32_t user, uint32_t qpn)
+static void thread_peer_gives_no_credits(void *ctx, uint32_t user, uint32_t qpn)
 {
 	const struct end *e = ctx;
 	const struct cm_thread_config *c = &e->thread->config;
@@ -199,14 +199,14 @@ static void tell_service(struct end *e)
 {
 	struct cm_device d = {.guid = e->device.control.guid,
 			      .ctx = e,
-			      .port = port_of,
+			      .port = thread_port_of,
 			      .gid = gid_of,
-			      .source = source_to,
-			      .resolve = resolve,
+			      .source = thread_source_to,
+			      .resolve = thread_resolve,
 			      .would_ask = would_ask,
 			      .send = send_mad,
-			      .gives_credits = gives_credits,
-			      .peer_gives_no_credits = peer_gives_no_credits};
+			      .gives_credits = thread_gives_credits,
+			      .peer_gives_no_credits = thread_peer_gives_no_credits};
 
 	memcpy(d.name, e->device.control.name, sizeof(d.name));
 	cm_service_add(e->thread->service, index_of(e), &d);
@@ -277,7 +277,7 @@ static void remove_end(struct cm_thread *t, struct end *e)
 	set_end(e, END_REMOVED);
 }
 
-static void end_turn(struct cm_thread *t, struct end *e)
+static void thread_end_turn(struct cm_thread *t, struct end *e)
 {
 	if (!e->port)
 		return;
@@ -296,7 +296,7 @@ static uint64_t end_due(const struct end *e)
 }
 
 /* Everything between two waits. Returns when the next one must end at the latest. */
-static uint64_t take_turn(struct cm_thread *t)
+static uint64_t thread_take_turn(struct cm_thread *t)
 {
 	uint64_t due;
 
@@ -306,7 +306,7 @@ static uint64_t take_turn(struct cm_thread *t)
 	if (__atomic_exchange_n(&t->moved, 0, __ATOMIC_ACQ_REL))
 		learn_gids(t);
 	for (unsigned int i = 0; i < HCA_MAX; i++)
-		end_turn(t, &t->ends[i]);
+		thread_end_turn(t, &t->ends[i]);
 	due = cm_service_turn(t->service, monotonic_ns());
 	for (unsigned int i = 0; i < HCA_MAX; i++) {
 		uint64_t next = end_due(&t->ends[i]);
@@ -394,7 +394,7 @@ static void *cm_thread_run(void *arg)
 
 	set_state(t, works ? CM_THREAD_RUNS : CM_THREAD_FAILED);
 	while (works && !stopping(t)) {
-		uint64_t due = take_turn(t);
+		uint64_t due = thread_take_turn(t);
 
 		let_in(t);
 		/* Check again: the turn may have consumed the wake-up. */

@@ -179,7 +179,7 @@ int cm_send_rtu(struct cm_connection *c, uint64_t now, const void *private_data,
 /* --- passive side --- */
 
 /* 0, or the reason to reject. */
-static enum cm_reject_reason judge(const struct cm_path *path, const struct cm_req *r)
+static enum cm_reject_reason req_check(const struct cm_path *path, const struct cm_req *r)
 {
 	if (r->service_type != CM_RC && r->service_type != CM_UC)
 		return CM_REJ_INVALID_TRANSPORT_SERVICE_TYPE;
@@ -268,7 +268,7 @@ static void repeated_req(struct cm_connection *c, const struct cm_path *path,
 
 void cm_on_req(struct cm *cm, uint64_t now, const struct cm_path *path, const struct cm_message *m)
 {
-	enum cm_reject_reason reason = judge(path, &m->req);
+	enum cm_reject_reason reason = req_check(path, &m->req);
 	struct cm_connection *same, *old;
 
 	if (m->req.qpn < QPN_LEAST || !m->local_id) {

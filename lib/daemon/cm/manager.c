@@ -125,7 +125,7 @@ void cm_forget_device(struct cm *cm, unsigned int device)
 
 /* --- time --- */
 
-static void give_up(struct cm_connection *c, uint64_t now)
+static void manager_give_up(struct cm_connection *c, uint64_t now)
 {
 	c->cm->counters.timeout++;
 	switch ((enum cm_state)c->state) {
@@ -169,7 +169,7 @@ static void expired(struct cm_connection *c, uint64_t now)
 		return;
 	}
 	if (!c->retries) {
-		give_up(c, now);
+		manager_give_up(c, now);
 		return;
 	}
 	c->retries--;

@@ -55,7 +55,7 @@ static int enlarge(void *array, size_t count, size_t size)
 }
 
 /* Doubles the places and the heap's room. */
-static int grow(struct cm *cm)
+static int places_grow(struct cm *cm)
 {
 	struct cm_places *p = &cm->places;
 	uint32_t count = MIN(p->count ? p->count * 2 : FIRST_PLACES, p->most);
@@ -73,7 +73,7 @@ static int grow(struct cm *cm)
 }
 
 /* A random ID, but not the place's last one, and not 0, which means none. */
-static uint32_t pick(const struct cm *cm, uint32_t place)
+static uint32_t places_pick(const struct cm *cm, uint32_t place)
 {
 	const struct cm_places *p = &cm->places;
 	uint32_t id;
@@ -87,14 +87,14 @@ static uint32_t pick(const struct cm *cm, uint32_t place)
 int cm_place_take(struct cm *cm, struct cm_connection *c)
 {
 	struct cm_places *p = &cm->places;
-	int error = p->first_free == NO_PLACE ? grow(cm) : 0;
+	int error = p->first_free == NO_PLACE ? places_grow(cm) : 0;
 	uint32_t place = p->first_free;
 
 	if (error)
 		return error;
 	p->first_free = p->next[place];
 	p->at[place] = c;
-	c->local_id = p->last[place] = pick(cm, place);
+	c->local_id = p->last[place] = places_pick(cm, place);
 	return 0;
 }
 
@@ -120,8 +120,8 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 }
 
 /* Peers choose everything but the seed, without which they cannot build long chains. */
-static uint64_t hash_of(const struct cm *cm, uint32_t number, uint64_t guid,
-			const struct cm_path *path, bool sidr)
+static uint64_t places_hash_of(const struct cm *cm, uint32_t number, uint64_t guid,
+			       const struct cm_path *path, bool sidr)
 {
 	uint64_t gid[2], hash = cm->seed[0];
 
@@ -135,7 +135,7 @@ static uint64_t hash_of(const struct cm *cm, uint32_t number, uint64_t guid,
 
 unsigned int cm_source(const struct cm *cm, const struct cm_path *path)
 {
-	return hash_of(cm, 0, 0, path, false) % CM_SOURCES;
+	return places_hash_of(cm, 0, 0, path, false) % CM_SOURCES;
 }
 
 static void chain(struct cm_node **bucket, struct cm_node *n)
@@ -213,13 +213,13 @@ static bool same_peer(const struct cm_connection *c, uint64_t guid, const struct
 void cm_remote_add(struct cm_connection *c)
 {
 	hash_add(&c->cm->by_remote, &c->by_remote,
-		 hash_of(c->cm, c->remote_id, c->remote_guid, &c->path, c->sidr));
+		 places_hash_of(c->cm, c->remote_id, c->remote_guid, &c->path, c->sidr));
 }
 
 struct cm_connection *cm_remote_find(const struct cm *cm, uint32_t id, uint64_t guid,
 				     const struct cm_path *path, bool sidr)
 {
-	uint64_t hash = hash_of(cm, id, guid, path, sidr);
+	uint64_t hash = places_hash_of(cm, id, guid, path, sidr);
 
 	for (struct cm_node *n = chain_of(&cm->by_remote, hash); n; n = n->next) {
 		struct cm_connection *c = CONNECTION_OF(n, by_remote);
@@ -233,13 +233,13 @@ struct cm_connection *cm_remote_find(const struct cm *cm, uint32_t id, uint64_t 
 void cm_qpn_add(struct cm_connection *c)
 {
 	hash_add(&c->cm->by_qpn, &c->by_qpn,
-		 hash_of(c->cm, c->remote_qpn, c->remote_guid, &c->path, false));
+		 places_hash_of(c->cm, c->remote_qpn, c->remote_guid, &c->path, false));
 }
 
 struct cm_connection *cm_qpn_find(const struct cm *cm, uint32_t qpn, uint64_t guid,
 				  const struct cm_path *path)
 {
-	uint64_t hash = hash_of(cm, qpn, guid, path, false);
+	uint64_t hash = places_hash_of(cm, qpn, guid, path, false);
 
 	for (struct cm_node *n = chain_of(&cm->by_qpn, hash); n; n = n->next) {
 		struct cm_connection *c = CONNECTION_OF(n, by_qpn);

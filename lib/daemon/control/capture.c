@@ -36,7 +36,7 @@ static void unmap_ring(struct client *client)
 	memory_unmap(&client->capture);
 }
 
-static int check(const struct client *client, const struct control_capture *in)
+static int capture_check(const struct client *client, const struct control_capture *in)
 {
 	if (in->version != CONTROL_VERSION)
 		return -EPROTO;
@@ -50,8 +50,8 @@ static int check(const struct client *client, const struct control_capture *in)
 }
 
 /* Maps the memory, and begins. `channel`: CHANNEL_COUNT: the port's frames. */
-static int begin(struct call *call, struct device *d, enum channel_id channel,
-		 const struct control_capture *in)
+static int capture_begin(struct call *call, struct device *d, enum channel_id channel,
+			 const struct control_capture *in)
 {
 	struct client *client = call->client;
 	struct hca *hca = d->config.hca;
@@ -97,7 +97,7 @@ static int capture(struct call *call, enum channel_id channel, const struct cont
 		return -EOPNOTSUPP;
 	if (!port && !device_may_stop(d))
 		return -EACCES;
-	rc = begin(call, d, channel, in);
+	rc = capture_begin(call, d, channel, in);
 	if (rc)
 		return rc;
 	memcpy(out->device, d->config.name, sizeof(out->device));
@@ -109,7 +109,7 @@ static int capture(struct call *call, enum channel_id channel, const struct cont
 int run_capture(struct call *call)
 {
 	const struct control_capture *in = call->body;
-	int rc = check(call->client, in);
+	int rc = capture_check(call->client, in);
 
 	return rc ? rc : capture(call, CHANNEL_COUNT, in);
 }
@@ -118,7 +118,7 @@ int run_capture_channel(struct call *call)
 {
 	const struct control_capture_channel *in = call->body;
 	enum channel_id channel;
-	int rc = check(call->client, &in->capture);
+	int rc = capture_check(call->client, &in->capture);
 
 	if (rc)
 		return rc;

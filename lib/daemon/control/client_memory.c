@@ -131,7 +131,7 @@ static void lend(struct range *r, uintptr_t start, uintptr_t end, uintptr_t addr
 
 /* Async-signal-safe. False: the address is no longer in the range, which is being removed. The
  * start is read first, since it is removed last. */
-static bool replace(struct range *r, uintptr_t addr)
+static bool memory_replace(struct range *r, uintptr_t addr)
 {
 	uintptr_t start = __atomic_load_n(&r->start, __ATOMIC_ACQUIRE);
 	uintptr_t end = __atomic_load_n(&r->end, __ATOMIC_ACQUIRE);
@@ -221,7 +221,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 	int saved = errno;
 	uint64_t ns;
 
-	if (!r || !replace(r, (uintptr_t)info->si_addr))
+	if (!r || !memory_replace(r, (uintptr_t)info->si_addr))
 		on_other_memory(sig, info, context);
 	ns = wait_ns(&wait);
 	if (r && ns)

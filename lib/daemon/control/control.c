@@ -59,7 +59,7 @@ void control_rearm(struct client *client, bool readable)
 /* ---- the listening socket ---- */
 
 /* Is there a listener at that address? */
-static bool in_use(const struct sockaddr_un *addr)
+static bool control_in_use(const struct sockaddr_un *addr)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	bool used = fd >= 0 && (connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) == 0 ||
@@ -93,7 +93,7 @@ static int bind_and_listen(int fd, const struct sockaddr_un *addr,
 	int rc = 0;
 	struct stat st;
 
-	if (in_use(addr)) {
+	if (control_in_use(addr)) {
 		LOG(ERR, "another daemon listens on %s", addr->sun_path);
 		return -EADDRINUSE;
 	}
@@ -195,7 +195,7 @@ int control_add_device(struct control *c, unsigned int i, const struct control_d
 	return 0;
 }
 
-static int start(struct control *c)
+static int control_listen(struct control *c)
 {
 	int rc;
 
@@ -235,7 +235,7 @@ int control_create(const struct control_config *config, struct control **out)
 		c->config.socket_mode = 0666;
 	c->shares = config->shares ? config->shares : shares_create(c->owner);
 	c->own_shares = !config->shares;
-	rc = c->shares ? start(c) : -ENOMEM;
+	rc = c->shares ? control_listen(c) : -ENOMEM;
 	if (rc) {
 		control_destroy(c);
 		return rc;
@@ -387,7 +387,7 @@ static void accept_clients(struct control *c)
 }
 
 /* Takes a message and closes any descriptors with it. False: there is none. */
-static bool drain(int fd, struct share_client *from)
+static bool drain_bell(int fd, struct share_client *from)
 {
 	union close_later_control room;
 	char byte;
@@ -409,7 +409,7 @@ static void bell_rung(struct client *client)
 	const struct device *d = client->device;
 	uint64_t one = 1;
 
-	for (int i = 0; i < BELL_DRAIN_MAX && drain(client->bell, &client->shares); i++)
+	for (int i = 0; i < BELL_DRAIN_MAX && drain_bell(client->bell, &client->shares); i++)
 		;
 	if (d->config.kick_eventfd >= 0 && write(d->config.kick_eventfd, &one, sizeof(one)) < 0)
 		return; /* its counter is full: it is readable as it is */

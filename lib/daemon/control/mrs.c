@@ -55,7 +55,7 @@ static void forget_runs(struct client *client)
 	client->run_count = client->run_room = 0;
 }
 
-static bool follows(const struct extent *last, const struct extent *next)
+static bool mr_follows(const struct extent *last, const struct extent *next)
 {
 	return last->piece == next->piece && last->offset + last->bytes == next->offset;
 }
@@ -74,7 +74,7 @@ static int take_run(struct client *client, const struct control_run *run, struct
 	    run->bytes > UINT64_MAX - m->length)
 		return -EINVAL;
 	m->length += run->bytes;
-	if (m->count && follows(&m->extents[m->count - 1], &next))
+	if (m->count && mr_follows(&m->extents[m->count - 1], &next))
 		m->extents[m->count - 1].bytes += next.bytes;
 	else
 		m->extents[m->count++] = next;
@@ -247,7 +247,7 @@ static int memory_take(struct client *client, const struct control_mr *in, struc
 }
 
 /* May an MR with these rights lie there? 0, -ENOENT, -EINVAL, -EFAULT. */
-static int judge(struct client *client, const struct control_mr *in, const struct mr_memory *m)
+static int mr_check(struct client *client, const struct control_mr *in, const struct mr_memory *m)
 {
 	if (!object_find(client, OBJECT_PD, in->pd))
 		return -ENOENT;
@@ -261,7 +261,7 @@ static int judge(struct client *client, const struct control_mr *in, const struc
 }
 
 /* Those pages that its client has brought in: he did so before, if he wants to spare the data path its faults. */
-static void populate(const struct mr_memory *m)
+static void mr_populate(const struct mr_memory *m)
 {
 	if (m->length > POPULATE_BYTES_MAX)
 		return;
@@ -303,7 +303,7 @@ static int reg_mr(struct client *client, const struct control_mr *in, struct mr_
 		  struct control_mr_reply *out)
 {
 	struct mr *mr;
-	int rc = judge(client, in, m);
+	int rc = mr_check(client, in, m);
 
 	if (rc)
 		return rc;
@@ -318,12 +318,12 @@ static int reg_mr(struct client *client, const struct control_mr *in, struct mr_
 		return rc;
 	}
 	mr->pd->object.users++;
-	populate(m);
+	mr_populate(m);
 	out->lkey = out->rkey = mr->object.number;
 	return 0;
 }
 
-static bool well_formed(const struct control_mr *in)
+static bool mr_well_formed(const struct control_mr *in)
 {
 	return !in->reserved && in->count <= CONTROL_RUNS_MAX;
 }
@@ -333,7 +333,7 @@ int run_reg_mr(struct call *call)
 	const struct control_mr *in = call->body;
 	struct client *client = call->client;
 	struct mr_memory m = {0};
-	int rc = well_formed(in) ? memory_take(client, in, &m) : -EINVAL;
+	int rc = mr_well_formed(in) ? memory_take(client, in, &m) : -EINVAL;
 
 	forget_runs(client);
 	if (!rc)
@@ -380,7 +380,7 @@ static int rereg(struct mr *mr, const struct control_rereg_mr *in, struct mr_mem
 	bool moves = in->mask & REREG_TRANSLATION;
 	struct control_mr to = changed(mr, in);
 	struct mr_memory before = mr->memory;
-	int rc = judge(mr->object.client, &to, moves ? m : &before);
+	int rc = mr_check(mr->object.client, &to, moves ? m : &before);
 
 	if (!rc)
 		rc = mpt_invalidate(&mr->object);
@@ -393,7 +393,7 @@ static int rereg(struct mr *mr, const struct control_rereg_mr *in, struct mr_mem
 	mr->pd->object.users--;
 	rc = mr_enter(mr, &to);
 	mr->pd->object.users++;
-	populate(&mr->memory);
+	mr_populate(&mr->memory);
 	return rc;
 }
 
@@ -404,7 +404,7 @@ static int rereg_judge(const struct mr *mr, const struct control_rereg_mr *in)
 
 	if (!mr)
 		return -ENOENT;
-	if (!mr->memory.extents || !(in->mask & all) || in->mask & ~all || !well_formed(&in->mr))
+	if (!mr->memory.extents || !(in->mask & all) || in->mask & ~all || !mr_well_formed(&in->mr))
 		return -EINVAL;
 	return mr->object.users ? -EBUSY : 0;
 }

@@ -45,7 +45,7 @@ void table_destroy(struct table *t)
 }
 
 /* Twice as many places; the numbers given so far stay where they are. */
-static int grow(struct table *t)
+static int table_grow(struct table *t)
 {
 	uint32_t count = t->count * 2;
 	struct object **slot = realloc(t->slot, count * sizeof(*slot));
@@ -64,14 +64,14 @@ static int grow(struct table *t)
 	return 0;
 }
 
-static uint32_t place_of(const struct table *t, uint32_t number)
+static uint32_t table_place_of(const struct table *t, uint32_t number)
 {
 	return number >> t->tag_bits & ((1u << t->place_bits) - 1);
 }
 
 /* Neither the last number of that place, nor one that differs from it only in its tag, nor one that
  * some tag would make 0, nor the QPN of multicast packets. */
-static uint32_t pick(const struct table *t, uint32_t place)
+static uint32_t table_pick(const struct table *t, uint32_t place)
 {
 	unsigned int low = t->tag_bits + t->place_bits;
 	uint32_t last = t->last[place] >> low, above, number;
@@ -92,16 +92,16 @@ int table_add(struct table *t, struct object *o)
 		for (uint32_t i = 0; i < end; i++) {
 			uint32_t place = (t->cursor + i) % end;
 
-			if (t->slot[place] || (t->kept && place == place_of(t, t->kept)))
+			if (t->slot[place] || (t->kept && place == table_place_of(t, t->kept)))
 				continue;
-			o->number = t->last[place] = pick(t, place);
+			o->number = t->last[place] = table_pick(t, place);
 			t->slot[place] = o;
 			t->cursor = place + 1;
 			return 0;
 		}
 		if (t->count >= t->max)
 			return -ENOSPC;
-		if (grow(t))
+		if (table_grow(t))
 			return -ENOMEM;
 		t->cursor = t->count / 2;
 	}
@@ -109,7 +109,7 @@ int table_add(struct table *t, struct object *o)
 
 int table_add_kept(struct table *t, struct object *o)
 {
-	uint32_t place = place_of(t, t->kept);
+	uint32_t place = table_place_of(t, t->kept);
 
 	if (!t->kept || place >= t->count)
 		return -ENOSPC;
@@ -122,12 +122,12 @@ int table_add_kept(struct table *t, struct object *o)
 
 void table_remove(struct table *t, struct object *o)
 {
-	t->slot[place_of(t, o->number)] = NULL;
+	t->slot[table_place_of(t, o->number)] = NULL;
 }
 
 struct object *table_find(const struct table *t, uint32_t number, const struct client *client)
 {
-	uint32_t place = place_of(t, number);
+	uint32_t place = table_place_of(t, number);
 	struct object *o = place < t->count ? t->slot[place] : NULL;
 
 	return o && o->number == number && o->client == client ? o : NULL;

@@ -27,7 +27,7 @@ const struct request_row request_rows[CONTROL_TYPE_END] = {
 
 /* ---- objects ---- */
 
-static struct table *table_of(struct client *client, enum object_kind kind)
+static struct table *object_table_of(struct client *client, enum object_kind kind)
 {
 	switch (kind) {
 	case OBJECT_PD:
@@ -81,7 +81,7 @@ static void *object_make_in(struct client *client, enum object_kind kind, size_t
 	if (*err)
 		return NULL;
 	o = calloc(1, bytes);
-	*err = o ? add(table_of(client, kind), o) : -ENOMEM;
+	*err = o ? add(object_table_of(client, kind), o) : -ENOMEM;
 	if (*err) {
 		place_give(client, kind);
 		free(o);
@@ -111,7 +111,7 @@ void object_drop(struct object *o)
 {
 	struct client *client = o->client;
 
-	table_remove(table_of(client, o->kind), o);
+	table_remove(object_table_of(client, o->kind), o);
 	if (o->next)
 		o->next->prev = o->prev;
 	if (o->prev)
@@ -127,7 +127,7 @@ void object_drop(struct object *o)
 
 void *object_find(struct client *client, enum object_kind kind, uint32_t number)
 {
-	struct object *o = table_find(table_of(client, kind), number, client);
+	struct object *o = table_find(object_table_of(client, kind), number, client);
 
 	return o && o->kind == kind ? o : NULL;
 }

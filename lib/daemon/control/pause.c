@@ -88,8 +88,8 @@ bool device_may_stop(const struct device *d)
 }
 
 /* 0; -errno; with *modules 0 the reply says what is wrong. */
-static int check(struct client *client, const struct control_pause *in,
-		 struct control_change_reply *out, uint32_t *modules)
+static int pause_check(struct client *client, const struct control_pause *in,
+		       struct control_change_reply *out, uint32_t *modules)
 {
 	*modules = 0;
 	if (in->version != CONTROL_VERSION)
@@ -139,7 +139,7 @@ static bool any_stands(struct control *c)
 
 /* The data path does as the devices say when this returns. Time stops first and starts last, when
  * every lcore has noted for how long it stood. */
-static void apply(struct control *c)
+static void pause_apply(struct control *c)
 {
 	const bool any = any_stands(c);
 
@@ -162,7 +162,7 @@ static uint32_t held_by(const struct device *d, const struct client *client)
 	return modules;
 }
 
-static void hold(struct device *d, uint32_t modules, struct client *holder)
+static void pause_hold(struct device *d, uint32_t modules, struct client *holder)
 {
 	d->standing |= modules;
 	for (unsigned int i = 0; i < MODULE_COUNT; i++)
@@ -195,7 +195,7 @@ int run_pause(struct call *call)
 	struct control *c = client->control;
 	bool allowed = false;
 	uint32_t modules;
-	int rc = check(client, in, out, &modules);
+	int rc = pause_check(client, in, out, &modules);
 
 	if (rc || !modules)
 		return rc;
@@ -207,7 +207,7 @@ int run_pause(struct call *call)
 		allowed = true;
 		if (!ours)
 			continue;
-		hold(d, ours, in->keep ? NULL : client);
+		pause_hold(d, ours, in->keep ? NULL : client);
 		client->holds |= !in->keep;
 		say_modules(out, d, ours, "paused");
 		CLIENT_LOG(client, NOTICE, "user %u pauses %s of %s", (unsigned int)client->uid,
@@ -218,7 +218,7 @@ int run_pause(struct call *call)
 			      in->device[0] ? in->device : "every HCA");
 	if (!out->text[0])
 		return refuse(out, -EBUSY, "%s is paused already", in->name);
-	apply(c);
+	pause_apply(c);
 	end_holders(c, client); /* what was theirs is kept now */
 	return 0;
 }
@@ -230,7 +230,7 @@ int run_resume(struct call *call)
 	struct client *client = call->client;
 	struct control *c = client->control;
 	uint32_t modules;
-	int rc = check(client, in, out, &modules);
+	int rc = pause_check(client, in, out, &modules);
 
 	if (rc || !modules)
 		return rc;
@@ -246,7 +246,7 @@ int run_resume(struct call *call)
 	}
 	if (!out->text[0])
 		say(out, "nothing was paused");
-	apply(c);
+	pause_apply(c);
 	end_holders(c, client);
 	return 0;
 }
@@ -256,7 +256,7 @@ void pause_device_end(struct control *c, struct device *d)
 	if (!d->standing)
 		return;
 	d->standing = 0;
-	apply(c);
+	pause_apply(c);
 	end_holders(c, NULL);
 }
 
@@ -271,7 +271,7 @@ void control_debug_changed(struct control *c)
 		d->standing = 0;
 		LOG(NOTICE, "%s runs again: its setting debug is off", d->config.name);
 	}
-	apply(c);
+	pause_apply(c);
 	end_holders(c, NULL);
 }
 
@@ -289,7 +289,7 @@ void pause_client_end(struct client *client)
 		if (resumed)
 			CLIENT_LOG(client, NOTICE, "has gone: %s runs again", d->config.name);
 	}
-	apply(c);
+	pause_apply(c);
 }
 
 /* ---- steps ---- */
@@ -373,7 +373,7 @@ int run_step(struct call *call)
 	struct control_change_reply *out = call->reply;
 	struct control *c = call->client->control;
 	uint32_t modules;
-	int rc = check(call->client, in, out, &modules);
+	int rc = pause_check(call->client, in, out, &modules);
 
 	if (rc || !modules)
 		return rc;

@@ -117,7 +117,7 @@ static bool unmap_next(struct control *c, const struct long_work *w)
 }
 
 /* Memory being unmapped still counts: a request that does not fit only because of it waits. */
-static int take(struct client *client, enum share row, uint64_t n)
+static int piece_take(struct client *client, enum share row, uint64_t n)
 {
 	struct share_client *s = &client->shares;
 	struct control *c = client->control;
@@ -139,10 +139,11 @@ int mapping_take(struct client *client, uint64_t bytes)
 
 	if (mapping_deferred(client))
 		return -EAGAIN;
-	rc = bytes > CONTROL_PIECE_BYTES_MAX ? -ENOSPC : take(client, SHARE_mapped_bytes, bytes);
+	rc = bytes > CONTROL_PIECE_BYTES_MAX ? -ENOSPC
+					     : piece_take(client, SHARE_mapped_bytes, bytes);
 	if (rc)
 		return rc;
-	rc = take(client, SHARE_mappings, 1);
+	rc = piece_take(client, SHARE_mappings, 1);
 	if (rc)
 		share_give(&client->shares, SHARE_mapped_bytes, bytes);
 	return rc;
@@ -178,8 +179,8 @@ static int map_piece(const struct call *call, const struct control_piece *in, st
 }
 
 /* `wanted`: the client needs it now. */
-static int add_piece(const struct call *call, const struct control_piece *in, bool wanted,
-		     uint32_t *number)
+static int piece_add_one(const struct call *call, const struct control_piece *in, bool wanted,
+			 uint32_t *number)
 {
 	struct client *client = call->client;
 	struct piece *piece;
@@ -205,7 +206,7 @@ int run_add_piece(struct call *call)
 {
 	struct control_number *out = call->reply;
 
-	return add_piece(call, call->body, true, &out->number);
+	return piece_add_one(call, call->body, true, &out->number);
 }
 
 int run_add_pieces(struct call *call)
@@ -218,7 +219,7 @@ int run_add_pieces(struct call *call)
 	if (in->reserved || in->count == 0 || in->count > CONTROL_PIECES_MAX)
 		return -EINVAL;
 	for (uint32_t i = 0; i < in->count && !rc; i++) {
-		rc = add_piece(call, &next, i == 0, &out->number[i]);
+		rc = piece_add_one(call, &next, i == 0, &out->number[i]);
 		out->count += !rc;
 		next.offset += in->stride;
 	}
@@ -241,14 +242,14 @@ int run_drop_piece(struct call *call)
 
 /* ---- populating ---- */
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t piece_least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
 static void populate_some(struct piece *piece)
 {
-	uint64_t bytes = least(piece->populate_to - piece->populate_from, POPULATE_BYTES);
+	uint64_t bytes = piece_least(piece->populate_to - piece->populate_from, POPULATE_BYTES);
 	uint64_t begun = control_now_ns();
 
 	memory_populate(&piece->mapping, piece->populate_from, bytes);
@@ -289,7 +290,7 @@ void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes, bool a
 		return;
 	}
 	/* What lies between comes with it, as far as it exists. */
-	piece->populate_from = least(piece->populate_from, offset);
+	piece->populate_from = piece_least(piece->populate_from, offset);
 	if (piece->populate_to < offset + bytes)
 		piece->populate_to = offset + bytes;
 }
@@ -305,8 +306,8 @@ static void forget_populating(struct piece *piece)
 
 int piece_register(struct piece *piece, uint64_t bytes)
 {
-	uint64_t has = piece->mapping.bytes, before = least(piece->registered, has);
-	uint64_t more = least(piece->registered + bytes, has) - before;
+	uint64_t has = piece->mapping.bytes, before = piece_least(piece->registered, has);
+	uint64_t more = piece_least(piece->registered + bytes, has) - before;
 	int rc = share_take(&piece->object.client->shares, SHARE_registered_bytes, more);
 
 	if (!rc)
@@ -316,11 +317,11 @@ int piece_register(struct piece *piece, uint64_t bytes)
 
 void piece_deregister(struct piece *piece, uint64_t bytes)
 {
-	uint64_t has = piece->mapping.bytes, before = least(piece->registered, has);
+	uint64_t has = piece->mapping.bytes, before = piece_least(piece->registered, has);
 
 	piece->registered -= bytes;
 	share_give(&piece->object.client->shares, SHARE_registered_bytes,
-		   before - least(piece->registered, has));
+		   before - piece_least(piece->registered, has));
 }
 
 /* ---- unmapping ---- */

@@ -62,7 +62,7 @@ static int make_context(struct client *client, struct qp_object *qp, const struc
 }
 
 /* Adds `by` (1 or -1) to the users of everything that the QP depends on. */
-static void hold(struct qp_object *qp, uint32_t by)
+static void qp_hold(struct qp_object *qp, uint32_t by)
 {
 	qp->pd->object.users += by;
 	qp->mr->object.users += by;
@@ -113,7 +113,7 @@ int run_create_qp(struct call *call)
 	qp->send_cq = send_cq;
 	qp->recv_cq = recv_cq;
 	qp->srq = srq;
-	hold(qp, 1);
+	qp_hold(qp, 1);
 	out->number = qp->object.number;
 	return 0;
 }
@@ -131,7 +131,7 @@ int run_destroy_qp(struct call *call)
 	rc = client_command(call->client, CEU_HW2SW_QP, in->number, NULL, 0);
 	if (rc)
 		return rc;
-	hold(qp, -1u);
+	qp_hold(qp, -1u);
 	object_drop(&qp->object);
 	return 0;
 }

@@ -61,7 +61,7 @@ bool segments_all_allowed(pid_t pid)
 	return effective >> CAP_IPC_OWNER & 1;
 }
 
-static bool in_group(int socket, gid_t a, gid_t b)
+static bool segment_in_group(int socket, gid_t a, gid_t b)
 {
 	gid_t groups[GROUPS_MAX];
 	struct ucred who = {.gid = (gid_t)-1};
@@ -79,7 +79,8 @@ static bool in_group(int socket, gid_t a, gid_t b)
 }
 
 /* May the client attach it? */
-static bool allowed(const struct client *client, const struct ipc_perm *segment, bool read_only)
+static bool segment_allowed(const struct client *client, const struct ipc_perm *segment,
+			    bool read_only)
 {
 	const unsigned int wanted = read_only ? 4 : 6;
 	unsigned int granted = segment->mode;
@@ -88,7 +89,7 @@ static bool allowed(const struct client *client, const struct ipc_perm *segment,
 		return true;
 	if (client->uid == segment->uid || client->uid == segment->cuid)
 		granted >>= 6;
-	else if (in_group(client->fd, segment->gid, segment->cgid))
+	else if (segment_in_group(client->fd, segment->gid, segment->cgid))
 		granted >>= 3;
 	return (granted & wanted) == wanted;
 }
@@ -113,14 +114,14 @@ static uint64_t page_bytes_of(int id)
 
 /* May the client have it, as the number says now, and in pages of this size? Tells its bytes. 0;
  * -EACCES; -ENOSPC: no room for it; -errno of shmctl(). */
-static int judge(struct client *client, const struct control_segment *in, uint64_t page_bytes,
-		 uint64_t *bytes)
+static int segment_check(struct client *client, const struct control_segment *in,
+			 uint64_t page_bytes, uint64_t *bytes)
 {
 	struct shmid_ds segment;
 
 	if (shmctl((int)in->id, IPC_STAT, &segment))
 		return -errno;
-	if (!allowed(client, &segment.shm_perm, in->flags & PIECE_READ_ONLY))
+	if (!segment_allowed(client, &segment.shm_perm, in->flags & PIECE_READ_ONLY))
 		return -EACCES;
 	*bytes = ((uint64_t)segment.shm_segsz + page_bytes - 1) & ~(page_bytes - 1);
 	if (*bytes <= CONTROL_PIECE_BYTES_MAX &&
@@ -130,7 +131,7 @@ static int judge(struct client *client, const struct control_segment *in, uint64
 	return -ENOSPC;
 }
 
-/* All of a segment, attached. 0; -EPERM: of another namespace; as judge() and mapping_take(); -errno of
+/* All of a segment, attached. 0; -EPERM: of another namespace; as segment_check() and mapping_take(); -errno of
  * shmat(). */
 static int attach(struct client *client, const struct control_segment *in, void **at,
 		  uint64_t *bytes, uint64_t *page_bytes)
@@ -143,7 +144,7 @@ static int attach(struct client *client, const struct control_segment *in, void 
 		return -EAGAIN;
 	/* Attaching is not without effect: with kernel.shm_rmid_forced the last to detach destroys
 	 * a segment. So that of a stranger is not even attached. */
-	rc = judge(client, in, 1, bytes);
+	rc = segment_check(client, in, 1, bytes);
 	if (rc)
 		return rc;
 	*at = shmat((int)in->id, NULL, in->flags & PIECE_READ_ONLY ? SHM_RDONLY : 0);
@@ -151,7 +152,7 @@ static int attach(struct client *client, const struct control_segment *in, void 
 		return mapping_errno();
 	/* From here on the number belongs to no other segment; until here it might have changed. */
 	*page_bytes = page_bytes_of((int)in->id);
-	rc = *page_bytes ? judge(client, in, *page_bytes, bytes) : -ENOSPC;
+	rc = *page_bytes ? segment_check(client, in, *page_bytes, bytes) : -ENOSPC;
 	if (!rc)
 		rc = mapping_take(client, *bytes);
 	if (rc)
@@ -160,7 +161,7 @@ static int attach(struct client *client, const struct control_segment *in, void 
 }
 
 /* May we write it for our own user's sake? Else the kernel says that all of it is there. */
-static bool is_ours(int id)
+static bool segment_is_ours(int id)
 {
 	struct shmid_ds segment;
 
@@ -199,7 +200,7 @@ int run_add_segment(struct call *call)
 		object_drop(&piece->object);
 		return rc;
 	}
-	piece->mapping.reports_residence = is_ours((int)in->id);
+	piece->mapping.reports_residence = segment_is_ours((int)in->id);
 	memory_belongs(&piece->mapping, client->uid);
 	client_bind(client, at, bytes);
 	*(struct control_number *)call->reply =

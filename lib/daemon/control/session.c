@@ -16,7 +16,7 @@
 
 enum { RETRY_NS_MIN = 1000000 };
 
-static void close_all(struct descriptors *d, struct share_client *from)
+static void session_close_all(struct descriptors *d, struct share_client *from)
 {
 	for (unsigned int i = 0; i < d->count; i++)
 		close_later(d->fd[i], from);
@@ -32,7 +32,7 @@ static void take_descriptors(struct msghdr *msg, struct descriptors *d, struct s
 }
 
 /* Bytes received; 0: the client has disconnected; -EAGAIN: nothing there; -errno. */
-static ssize_t receive(struct client *client, struct message *m, struct descriptors *d)
+static ssize_t session_receive(struct client *client, struct message *m, struct descriptors *d)
 {
 	union close_later_control control;
 	struct iovec iov = {.iov_base = m, .iov_len = sizeof(*m)};
@@ -70,8 +70,8 @@ static const char *malformed(const struct client *client, const struct message *
 	return NULL;
 }
 
-static bool reply(struct client *client, const struct control_header *request, int status,
-		  const void *body, uint32_t bytes, int fd)
+static bool session_reply(struct client *client, const struct control_header *request, int status,
+			  const void *body, uint32_t bytes, int fd)
 {
 	struct control_header header = {
 		.type = request->type, .status = status, .length = status ? 0 : bytes};
@@ -134,8 +134,8 @@ static int session_run(struct client *client, const int *fds)
 		count(refusals_of(client), COUNTER_control_refused);
 		user_refused(client->user, client->control->turned_ns);
 	}
-	if (!reply(client, h, rc, call.text ? call.text : (const void *)body,
-		   call.text ? call.text_bytes : row->reply_bytes, call.reply_fd)) {
+	if (!session_reply(client, h, rc, call.text ? call.text : (const void *)body,
+			   call.text ? call.text_bytes : row->reply_bytes, call.reply_fd)) {
 		CLIENT_LOG(client, INFO, "does not take its replies");
 		client_lost(client);
 	}
@@ -172,14 +172,14 @@ void session_forget(struct client *client)
 	if (!client->pending)
 		return;
 	TAILQ_REMOVE(&client->control->waiting[client->wait], client, of_waiting);
-	close_all(&client->waits_with, &client->shares);
+	session_close_all(&client->waits_with, &client->shares);
 	client->pending = false;
 	client->control->pending--;
 }
 
 /* Each time it has to wait it waits longer: whoever has many requests costs little. One whose user
  * has had his time waits once more. */
-static unsigned int retry(struct client *client, uint64_t now)
+static unsigned int session_retry(struct client *client, uint64_t now)
 {
 	bool may = !client->gone && users_may_serve(client);
 	uint64_t begun = may ? control_now_ns() : 0;
@@ -207,7 +207,7 @@ unsigned int sessions_retry(struct control *c)
 
 	for (unsigned int wait = 0; c->pending && wait < RETRY_WAITS; wait++)
 		while ((client = TAILQ_FIRST(&c->waiting[wait])) && client->retry_ns <= now)
-			n += retry(client, now);
+			n += session_retry(client, now);
 	return n;
 }
 
@@ -221,7 +221,7 @@ bool session_has_request(const struct client *client)
 }
 
 /* One message. False: there is none, or the session is over. */
-static bool serve_one(struct client *client)
+static bool session_serve_one(struct client *client)
 {
 	struct descriptors d = {.count = 0};
 	const char *wrong;
@@ -234,12 +234,12 @@ static bool serve_one(struct client *client)
 		client_lost(client);
 		return false;
 	}
-	n = receive(client, &client->request, &d);
+	n = session_receive(client, &client->request, &d);
 	if (n == -EAGAIN)
 		return false;
 	if (n == 0 || (n < 0 && n != -EMSGSIZE)) {
 		client_lost(client);
-		close_all(&d, &client->shares);
+		session_close_all(&d, &client->shares);
 		return false;
 	}
 	user_check_backlog(client);
@@ -254,7 +254,7 @@ static bool serve_one(struct client *client)
 		if (session_run(client, d.fd) == -EAGAIN)
 			start_waiting(client, &d);
 	}
-	close_all(&d, &client->shares);
+	session_close_all(&d, &client->shares);
 	return !client->gone && !client->pending;
 }
 
@@ -268,7 +268,7 @@ unsigned int session_serve(struct client *client)
 	       users_may_serve(client)) {
 		uint64_t begun = control_now_ns();
 
-		more = serve_one(client);
+		more = session_serve_one(client);
 		users_served(client, begun);
 		n += more;
 	}

@@ -11,7 +11,7 @@
 #include "settings.h"
 
 /* Was the connecting process in that group? The kernel noted its groups then. */
-static bool in_group(int fd, gid_t group)
+static bool settings_in_group(int fd, gid_t group)
 {
 	struct ucred who = {.gid = (gid_t)-1};
 	socklen_t bytes = sizeof(who);
@@ -36,7 +36,7 @@ bool client_may_change(const struct client *client)
 	const struct control_config *c = &client->control->config;
 
 	return client->uid == 0 || client->uid == geteuid() ||
-	       (c->has_admin_group && in_group(client->fd, c->admin_gid));
+	       (c->has_admin_group && settings_in_group(client->fd, c->admin_gid));
 }
 
 int client_may(struct client *client, uint32_t version, const char *what)

@@ -124,7 +124,7 @@ void user_refused(struct user *u, uint64_t now)
  * kernel takes a global mutex (epnested_mutex), which any process of the machine can hold for
  * milliseconds, again and again.
  */
-static void watch(struct control *c)
+static void update_polled(struct control *c)
 {
 	const struct user *u;
 
@@ -150,7 +150,7 @@ int users_turn_wait(struct control *c, int timeout_ms)
 	struct user *u;
 	int rc;
 
-	watch(c);
+	update_polled(c);
 	rc = users_wait(c, timeout_ms < 0 ? UINT64_MAX : (uint64_t)timeout_ms * NS_IN_MS);
 	TAILQ_FOREACH (u, &c->users, of_control)
 		u->ready = c->polled[i++].revents;
@@ -220,7 +220,7 @@ void users_turn_end(struct control *c)
 		TAILQ_REMOVE(&c->users, u, of_control);
 		TAILQ_INSERT_TAIL(&c->users, u, of_control);
 	}
-	watch(c);
+	update_polled(c);
 	if (!c->bulk_ns)
 		return;
 	now = control_now_ns();

@@ -196,8 +196,8 @@ static const struct command *ceu_command_find(uint16_t op)
 	return NULL;
 }
 
-static enum ceu_status check(const struct ceu *ceu, const struct command *c, const void *in,
-			     uint32_t in_bytes, const void *out, uint32_t out_bytes)
+static enum ceu_status ceu_check(const struct ceu *ceu, const struct command *c, const void *in,
+				 uint32_t in_bytes, const void *out, uint32_t out_bytes)
 {
 	if (!c)
 		return CEU_BAD_OP;
@@ -212,7 +212,7 @@ enum ceu_status ceu_exec(struct ceu *ceu, uint16_t op, uint32_t modifier, const 
 			 uint32_t in_bytes, void *out, uint32_t out_bytes)
 {
 	const struct command *c = ceu_command_find(op);
-	enum ceu_status status = check(ceu, c, in, in_bytes, out, out_bytes);
+	enum ceu_status status = ceu_check(ceu, c, in, in_bytes, out, out_bytes);
 
 	if (status == CEU_OK)
 		status = c->exec(ceu, modifier, in_bytes ? in : NULL, out);

@@ -98,7 +98,7 @@ enum ceu_status ceu_hca_init(struct ceu *ceu, uint32_t modifier, const struct ce
 	return CEU_OK;
 }
 
-static bool in_use(const struct ceu *ceu)
+static bool device_in_use(const struct ceu *ceu)
 {
 	for (enum ceu_context kind = CEU_CONTEXT_QP; kind < CEU_CONTEXTS; kind++) {
 		const struct icm *m = ceu_area(ceu, kind);
@@ -117,7 +117,7 @@ enum ceu_status ceu_hca_close(struct ceu *ceu, uint32_t modifier)
 {
 	enum ceu_status status;
 
-	if (in_use(ceu))
+	if (device_in_use(ceu))
 		return CEU_BAD_SYS_STATE;
 	status = ceu_tpt_close(ceu);
 	if (status != CEU_OK)

@@ -207,13 +207,13 @@ enum ceu_status ceu_map_context(struct ceu *ceu, enum ceu_context kind, uint32_t
 	return ceu_exec(ceu, CEU_MAP_ICM, CEU_ICM_CONTEXTS | count, &in, sizeof(in), NULL, 0);
 }
 
-static bool idle(const struct icm *m, uint32_t chunk)
+static bool icm_idle(const struct icm *m, uint32_t chunk)
 {
 	return m->chunk[chunk].mapped && !m->chunk[chunk].live;
 }
 
 /* A row of chunks in one command: it waits for the data path, however many they are. */
-static uint32_t give_back(struct ceu *ceu, enum ceu_context kind, uint32_t first, uint32_t end)
+static uint32_t icm_give_back(struct ceu *ceu, enum ceu_context kind, uint32_t first, uint32_t end)
 {
 	const struct ceu_unmap_icm in = {.virt = base_of(&ceu->init, kind) +
 						 (uint64_t)first * CEU_ICM_CHUNK_BYTES,
@@ -227,20 +227,20 @@ static uint32_t give_back(struct ceu *ceu, enum ceu_context kind, uint32_t first
 
 /* One unused chunk stays, so that creating and destroying one object repeatedly does not map and
  * unmap memory each time. */
-static uint32_t trim(struct ceu *ceu, enum ceu_context kind)
+static uint32_t icm_trim(struct ceu *ceu, enum ceu_context kind)
 {
 	const struct icm *m = ceu_area(ceu, kind);
 	uint32_t given = 0, first = 0, end;
 
 	if (!m)
 		return 0;
-	while (first < m->chunks && !idle(m, first))
+	while (first < m->chunks && !icm_idle(m, first))
 		first++;
 	for (first++; first < m->chunks; first = end + 1) {
-		for (end = first; end < m->chunks && idle(m, end); end++)
+		for (end = first; end < m->chunks && icm_idle(m, end); end++)
 			;
 		if (end > first)
-			given += give_back(ceu, kind, first, end);
+			given += icm_give_back(ceu, kind, first, end);
 	}
 	return given;
 }
@@ -253,7 +253,7 @@ uint32_t ceu_trim_contexts(struct ceu *ceu)
 		return 0;
 	ceu->may_trim = false;
 	for (enum ceu_context kind = CEU_CONTEXT_QP; kind < CEU_CONTEXTS; kind++)
-		given += trim(ceu, kind);
+		given += icm_trim(ceu, kind);
 	return given;
 }
 
@@ -262,5 +262,5 @@ void ceu_context_leave(struct ceu *ceu, enum ceu_context kind, uint32_t index)
 	struct icm *m = ceu_area(ceu, kind);
 
 	icm_leave(m, index);
-	ceu->may_trim |= idle(m, icm_first(m, index)) || idle(m, icm_last(m, index));
+	ceu->may_trim |= icm_idle(m, icm_first(m, index)) || icm_idle(m, icm_last(m, index));
 }

@@ -13,7 +13,7 @@
 #include "context/path_migration.h"
 #include "wire/psn.h"
 
-static void wake_all(struct engine *e, struct qp *q)
+static void modify_wake_all(struct engine *e, struct qp *q)
 {
 	for (unsigned int t = 0; t < WAKE_COUNT; t++)
 		wake_post(&e->wake[t], &q->wake[t], q->index);
@@ -64,7 +64,7 @@ void ceu_qp_notify(struct ceu *ceu, struct qp *q)
 	qp_payload_ends(q);
 	__atomic_store_n(&q->closed, 0, __ATOMIC_SEQ_CST);
 	ceu_set_releasing(ceu, true);
-	wake_all(&ceu->config.engines[q->engine], q);
+	modify_wake_all(&ceu->config.engines[q->engine], q);
 }
 
 bool ceu_qp_left(struct ceu *ceu, struct qp *q)
@@ -340,7 +340,7 @@ static void set_mtu(struct qp *q, uint8_t code)
 }
 
 /* Copies the named attributes into the context. */
-static void apply(struct ceu *ceu, struct qp *q, const struct ceu_modify *in)
+static void modify_apply(struct ceu *ceu, struct qp *q, const struct ceu_modify *in)
 {
 	const struct control_qp_attr *a = &in->attr;
 
@@ -366,7 +366,7 @@ static void apply(struct ceu *ceu, struct qp *q, const struct ceu_modify *in)
 }
 
 /* Remembers them for QUERY_QP. */
-static void remember(struct control_qp_attr *s, const struct control_qp_attr *a)
+static void modify_remember(struct control_qp_attr *s, const struct control_qp_attr *a)
 {
 #define ATTRIBUTE(BIT, field, least, most, applied, in_sqd)                                        \
 	if (a->mask & QP_ATTR_##BIT)                                                               \
@@ -468,7 +468,7 @@ static enum ceu_status qp_enter(struct ceu *ceu, struct qp *q, enum qp_state fro
 					 __ATOMIC_ACQUIRE))
 		return CEU_BAD_SYS_STATE;
 	if (to == QP_RTS || to == QP_SQD)
-		wake_all(e, q);
+		modify_wake_all(e, q);
 	else if (to == QP_RTR) /* it may send the peer its initial credits (C9-155) */
 		wake_post(&e->wake[WAKE_EE], &q->wake[WAKE_EE], q->index);
 	return CEU_OK;
@@ -576,8 +576,8 @@ enum ceu_status ceu_qp_modify(struct ceu *ceu, uint16_t op, enum qp_state to, ui
 		return CEU_OK;
 	}
 	ceu_migration_follow(ceu, q);
-	apply(ceu, q, in);
+	modify_apply(ceu, q, in);
 	prepare(ceu, q, from, to, in);
-	remember(&ceu->shadow[q->index], &in->attr);
+	modify_remember(&ceu->shadow[q->index], &in->attr);
 	return qp_enter(ceu, q, from, to);
 }

@@ -4,7 +4,7 @@
 #include "base/ip.h"
 #include "ceu_priv.h"
 
-static enum ceu_status status_of(int err)
+static enum ceu_status multicast_status_of(int err)
 {
 	return err == 0 ? CEU_OK : err == -ENOMEM ? CEU_BAD_NVMEM : CEU_BAD_SYS_STATE;
 }
@@ -15,7 +15,7 @@ enum ceu_status ceu_group_attach(struct ceu *ceu, uint32_t qpn, const struct ceu
 
 	if (!ceu->config.multicast || !q || q->service != SERVICE_UD || !ip_is_group(in->mgid))
 		return CEU_BAD_PARAM;
-	return status_of(multicast_attach(ceu->config.multicast, in->mgid, qpn));
+	return multicast_status_of(multicast_attach(ceu->config.multicast, in->mgid, qpn));
 }
 
 enum ceu_status ceu_group_detach(struct ceu *ceu, uint32_t qpn, const struct ceu_multicast *in)
@@ -27,5 +27,5 @@ enum ceu_status ceu_group_detach(struct ceu *ceu, uint32_t qpn, const struct ceu
 	err = multicast_detach(ceu->config.multicast, in->mgid, qpn);
 	if (!err)
 		ceu_settle(ceu);
-	return status_of(err);
+	return multicast_status_of(err);
 }

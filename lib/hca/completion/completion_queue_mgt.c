@@ -130,7 +130,7 @@ void completion_serve_arms(struct completion *c, struct counters *counters)
 
 /* `produced` may be old by now, and behind what is consumed, by no more than others can complete in the
  * meantime: then it is not the one that is reserved. A client's index further ahead is made up. */
-static bool has_room(const struct cq *q, uint64_t produced, uint32_t consumed)
+static bool cq_has_room(const struct cq *q, uint64_t produced, uint32_t consumed)
 {
 	const uint32_t behind_most = 1u << 30;
 
@@ -143,7 +143,7 @@ static bool full(struct cq *q, uint64_t produced)
 	uint32_t consumed = __atomic_load_n(&q->record->consumer_index, __ATOMIC_ACQUIRE);
 
 	__atomic_store_n(&q->consumed, consumed, __ATOMIC_RELEASE);
-	return !has_room(q, produced, consumed);
+	return !cq_has_room(q, produced, consumed);
 }
 
 /* Reserves a place, or fails when the client has not consumed enough. The client's index is looked
@@ -156,7 +156,7 @@ static bool cq_reserve(struct cq *q, bool alone, uint64_t *place)
 		/* who frees a place has read its entry */
 		uint32_t consumed = __atomic_load_n(&q->consumed, __ATOMIC_ACQUIRE);
 
-		if (unlikely(!has_room(q, produced, consumed) && full(q, produced)))
+		if (unlikely(!cq_has_room(q, produced, consumed) && full(q, produced)))
 			return false;
 		if (likely(alone)) {
 			__atomic_store_n(&q->produced, produced + 1, __ATOMIC_RELAXED);
@@ -197,8 +197,9 @@ static inline void write_entry(struct cqe *to, const struct cqe *entry, uint32_t
 /* `alone`: the caller's thread is the one that serves arms. Otherwise the entry must be visible
  * before the mark is looked at: the lcore that clears the mark then finds the arm, or the client
  * that arms later finds the entry. */
-static inline void fill(struct completion *c, struct counters *counters, struct cq *q,
-			uint64_t place, const struct cqe *entry, bool solicited, bool alone)
+static inline void cq_write_entry(struct completion *c, struct counters *counters, struct cq *q,
+				  uint64_t place, const struct cqe *entry, bool solicited,
+				  bool alone)
 {
 	write_entry(&q->buffer[place & q->mask], entry, 0);
 	count(counters, COUNTER_cqes);
@@ -250,7 +251,7 @@ enum completion_answer cq_fill(struct completion *c, struct counters *counters, 
 	struct cq *q = open_cq(c, counters, cqn, &answer);
 
 	if (likely(q != NULL))
-		fill(c, counters, q, place, entry, solicited, c->one_lcore);
+		cq_write_entry(c, counters, q, place, entry, solicited, c->one_lcore);
 	return answer;
 }
 
@@ -312,7 +313,7 @@ bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, cons
 		return post_backlog(c, counters, q, entry, solicited);
 	if (unlikely(stop || !cq_reserve(q, c->one_lcore, &place)))
 		return lost(c, counters, q);
-	fill(c, counters, q, place, entry, solicited, c->one_lcore);
+	cq_write_entry(c, counters, q, place, entry, solicited, c->one_lcore);
 	return true;
 }
 
@@ -366,7 +367,8 @@ static void unlog(struct completion *c, struct counters *counters, struct cq *q,
 	while (!__atomic_load_n((const uint32_t *)&entry->opcode, __ATOMIC_ACQUIRE))
 		rte_pause();
 	if (cq_reserve(q, false, &place))
-		fill(c, counters, q, place, entry, entry->reserved2 & LOG_SOLICITED, false);
+		cq_write_entry(c, counters, q, place, entry, entry->reserved2 & LOG_SOLICITED,
+			       false);
 	else
 		lost(c, counters, q);
 	__atomic_store_n((uint32_t *)&entry->opcode, 0, __ATOMIC_RELAXED);

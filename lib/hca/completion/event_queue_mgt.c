@@ -57,8 +57,9 @@ static bool eq_reserve(struct eq *q, struct client_page *page, uint32_t *place)
 	return true;
 }
 
-static void fill(struct completion *c, struct counters *counters, uint32_t client,
-		 struct client_page *page, uint32_t place, enum eqe_type type, uint32_t number)
+static void eq_write_entry(struct completion *c, struct counters *counters, uint32_t client,
+			   struct client_page *page, uint32_t place, enum eqe_type type,
+			   uint32_t number)
 {
 	struct eqe *to = &page->eq[place % EQ_ENTRIES];
 
@@ -93,6 +94,6 @@ enum eq_answer eq_write_event(struct completion *c, struct counters *counters, u
 		count(counters, COUNTER_eq_overruns);
 		return EQ_FULL;
 	}
-	fill(c, counters, client, page, place, type, number);
+	eq_write_entry(c, counters, client, page, place, type, number);
 	return EQ_WRITTEN;
 }

@@ -38,13 +38,13 @@ static const uint8_t type_of[EVENT_OBJECTS][8] = {
 #define CLIENT_OF(word) ((uint32_t)((word) >> 16 & 0xffffff))
 #define NUMBER_OF(word) ((uint32_t)((word) >> 40))
 
-static uint64_t owner_of(const struct completion *c, uint32_t client, uint32_t number)
+static uint64_t pending_owner_of(const struct completion *c, uint32_t client, uint32_t number)
 {
 	return (uint64_t)number << 40 | (uint64_t)client << 16 |
 	       (uint64_t)c->eqs[client].generation << 8;
 }
 
-static void list(struct completion *c, uint32_t client)
+static void pending_list(struct completion *c, uint32_t client)
 {
 	struct eq *q = &c->eqs[client];
 	uint32_t head;
@@ -79,12 +79,12 @@ void eq_defer(struct completion *c, uint32_t client, enum eqe_type type, uint32_
 	else if (type == EQE_GID_CHANGE)
 		__atomic_store_n(&q->gids_pending, 1, __ATOMIC_SEQ_CST);
 	else if (pending_as[type].bit && number != 0)
-		note(&c->pending[pending_as[type].of], owner_of(c, client, number), number,
+		note(&c->pending[pending_as[type].of], pending_owner_of(c, client, number), number,
 		     pending_as[type].bit);
 	else
 		return;
 	__atomic_store_n(&q->newly_pending, 1, __ATOMIC_SEQ_CST);
-	list(c, client);
+	pending_list(c, client);
 }
 
 bool eq_post(struct completion *c, struct counters *counters, uint32_t client, enum eqe_type type,
@@ -124,7 +124,7 @@ static void visit_object(struct completion *c, struct counters *counters, uint32
 	if (likely(word == 0) || CLIENT_OF(word) != client)
 		return;
 	word = __atomic_exchange_n(at, 0, __ATOMIC_SEQ_CST); /* bits may have been added since */
-	if ((word & OWNER_MASK) == owner_of(c, client, NUMBER_OF(word)))
+	if ((word & OWNER_MASK) == pending_owner_of(c, client, NUMBER_OF(word)))
 		raise_events(c, counters, of, word);
 }
 
@@ -183,6 +183,6 @@ void completion_write_pending(struct completion *c, struct counters *counters)
 		if (!__atomic_load_n(&q->page, __ATOMIC_ACQUIRE))
 			q->kinds_left = 0; /* the client has disconnected */
 		else if (!eq_has_room(c, client) || serve_client(c, counters, client))
-			list(c, client);
+			pending_list(c, client);
 	}
 }

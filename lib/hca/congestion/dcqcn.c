@@ -12,7 +12,7 @@ enum {
 	STAGES_MAX = UINT8_MAX,
 };
 
-static void set_rate(struct dcqcn *f, uint64_t rate)
+static void dcqcn_set_rate(struct dcqcn *f, uint64_t rate)
 {
 	__atomic_store_n(&f->rate, (uint32_t)rate, __ATOMIC_RELAXED);
 }
@@ -55,7 +55,7 @@ static bool moves_target(const struct dcqcn *f, const struct dcqcn_params *p)
 	       (f->timer_stage && SETTING(p, clamp_tgt_rate_after_time_inc));
 }
 
-static void cut(struct dcqcn *f, const struct dcqcn_params *p)
+static void dcqcn_cut(struct dcqcn *f, const struct dcqcn_params *p)
 {
 	uint64_t rate = f->rate, g = SETTING(p, dce_tcp_g);
 	uint64_t least = max64(rate * SETTING(p, rpg_min_dec_fac) / 100,
@@ -64,7 +64,7 @@ static void cut(struct dcqcn *f, const struct dcqcn_params *p)
 
 	if (moves_target(f, p))
 		f->target = f->rate;
-	set_rate(f, min64(rate, max64(rate - less, max64(least, 1))));
+	dcqcn_set_rate(f, min64(rate, max64(rate - less, max64(least, 1))));
 	f->alpha = (uint32_t)((f->alpha * g >> 10) + ((1024 - g) << ALPHA_SHIFT));
 }
 
@@ -76,16 +76,16 @@ void dcqcn_cnp(struct dcqcn *f, const struct dcqcn_params *p, uint64_t now_ns)
 		f->lent = false;
 		f->alpha = SETTING(p, initial_alpha_value) << ALPHA_SHIFT;
 		f->target = f->rate;
-		cut(f, p);
+		dcqcn_cut(f, p);
 	} else if (f->rate) {
 		decay(f, p, now_ns);
-		cut(f, p);
+		dcqcn_cut(f, p);
 	} else {
 		f->alpha = SETTING(p, initial_alpha_value) << ALPHA_SHIFT;
 		f->target = (first ? first : SETTING(p, rpg_max_rate)) * KBIT;
-		set_rate(f, f->target);
+		dcqcn_set_rate(f, f->target);
 		if (!first)
-			cut(f, p);
+			dcqcn_cut(f, p);
 	}
 	start_over(f, p, now_ns);
 }
@@ -103,7 +103,7 @@ static void increase(struct dcqcn *f, const struct dcqcn_params *p)
 	target = min64(target, rate_of_line(p));
 	rate = (f->rate + target + 1) / 2;
 	f->target = (uint32_t)target;
-	set_rate(f, rate_is_line(p, rate) ? 0 : rate);
+	dcqcn_set_rate(f, rate_is_line(p, rate) ? 0 : rate);
 }
 
 static void count_stage(uint8_t *stage)
@@ -136,5 +136,5 @@ void dcqcn_sent(struct dcqcn *f, const struct dcqcn_params *p, uint32_t bytes)
 void dcqcn_lend(struct dcqcn *f, uint32_t rate)
 {
 	f->lent = rate != 0;
-	set_rate(f, rate);
+	dcqcn_set_rate(f, rate);
 }

@@ -62,7 +62,7 @@ uint32_t delay_target_ns(const struct delay_params *p, const struct dcqcn_params
 
 /* ---- the control ---- */
 
-static void set_rate(struct dcqcn *f, const struct dcqcn_params *limits, uint64_t rate)
+static void delay_set_rate(struct dcqcn *f, const struct dcqcn_params *limits, uint64_t rate)
 {
 	uint64_t least = max64((uint64_t)SETTING(limits, rpg_min_rate) * KBIT, 1);
 
@@ -71,8 +71,8 @@ static void set_rate(struct dcqcn *f, const struct dcqcn_params *limits, uint64_
 }
 
 /* What arrives of a flow is its share of the bottleneck; a little less lets the queue shrink. */
-static uint64_t cut(const struct delay_params *p, uint64_t rate, uint64_t queue_ns,
-		    uint64_t target_ns, uint64_t arrived)
+static uint64_t delay_cut(const struct delay_params *p, uint64_t rate, uint64_t queue_ns,
+			  uint64_t target_ns, uint64_t arrived)
 {
 	uint64_t part = SETTING(p, delay_beta) * 1024 / 100 * (queue_ns - target_ns) / queue_ns;
 	uint64_t share = min64(rate, max64(arrived, rate / 2));
@@ -81,8 +81,8 @@ static uint64_t cut(const struct delay_params *p, uint64_t rate, uint64_t queue_
 }
 
 /* In proportion to the time, and ever faster as long as there is almost no queue. */
-static uint64_t grow(const struct delay_params *p, const struct delay_control *c, uint64_t rate,
-		     uint32_t us)
+static uint64_t delay_grow(const struct delay_params *p, const struct delay_control *c,
+			   uint64_t rate, uint32_t us)
 {
 	uint64_t steps = c->calm > DELAY_CALM ? min32(c->calm - DELAY_CALM, FAST_MOST) : 1;
 	uint64_t parts = min32(us, DELAY_STEP_US);
@@ -123,9 +123,9 @@ void delay_react(struct dcqcn *f, struct delay_control *c, const struct delay_pa
 		c->calm = 0;
 		if (f->rate && !f->lent && !dcqcn_is_quiet(f, limits))
 			return;
-		set_rate(f, limits, cut(p, rate, queue_ns, target_ns, arrived));
+		delay_set_rate(f, limits, delay_cut(p, rate, queue_ns, target_ns, arrived));
 	} else if (f->lent) {
 		c->calm = queue_ns > target_ns / 2 ? 0 : (uint8_t)min32(c->calm + 1u, UINT8_MAX);
-		set_rate(f, limits, grow(p, c, rate, us));
+		delay_set_rate(f, limits, delay_grow(p, c, rate, us));
 	}
 }

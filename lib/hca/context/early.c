@@ -47,7 +47,7 @@ static struct early_count *count_of(const struct early *t, const struct qp *q)
 }
 
 /* Queue pairs begin at places far apart. */
-static uint32_t place_of(const struct early *t, const struct qp *q, uint32_t psn)
+static uint32_t early_place_of(const struct early *t, const struct qp *q, uint32_t psn)
 {
 	return (q->index * 2654435761u % t->size + psn) % t->size;
 }
@@ -69,7 +69,7 @@ static struct rte_mbuf *empty(struct early *t, struct early_place *p)
 	return m;
 }
 
-static void drop(struct early *t, struct early_place *p)
+static void early_discard(struct early *t, struct early_place *p)
 {
 	rte_pktmbuf_free(empty(t, p));
 }
@@ -83,7 +83,7 @@ static bool within_share(const struct early *t, const struct qp *q)
 }
 
 /* Who occupies the place holds more than who wants it. */
-static bool gives_way(const struct early *t, const struct early_place *p, const struct qp *q)
+static bool early_gives_way(const struct early *t, const struct early_place *p, const struct qp *q)
 {
 	const struct qp *holder = qp_at(t->qps, p->index);
 
@@ -97,14 +97,14 @@ bool early_keep(struct engine *e, struct early *t, struct qp *q, struct rte_mbuf
 {
 	struct early_count *c = count_of(t, q);
 	uint32_t first = c->kept ? c->first : expected;
-	struct early_place *p = &t->place[place_of(t, q, psn)];
+	struct early_place *p = &t->place[early_place_of(t, q, psn)];
 
 	if (t->low || psn_sub(psn, first) >= t->size || is_of(p, q, psn))
 		return false;
-	if (p->m ? !gives_way(t, p, q) : !within_share(t, q))
+	if (p->m ? !early_gives_way(t, p, q) : !within_share(t, q))
 		return false;
 	if (p->m)
-		drop(t, p);
+		early_discard(t, p);
 	*p = (struct early_place){.m = m, .since_ns = engine_now(e), .index = q->index, .psn = psn};
 	c->first = first;
 	c->kept++;
@@ -115,13 +115,13 @@ bool early_keep(struct engine *e, struct early *t, struct qp *q, struct rte_mbuf
 
 bool early_has(const struct early *t, const struct qp *q, uint32_t psn)
 {
-	return is_of(&t->place[place_of(t, q, psn)], q, psn);
+	return is_of(&t->place[early_place_of(t, q, psn)], q, psn);
 }
 
 bool early_map(const struct engine *e, const struct early *t, const struct qp *q, uint32_t psn,
 	       uint64_t ns, uint8_t *map, unsigned bytes)
 {
-	uint32_t left = count_of(t, q)->kept, at = place_of(t, q, psn);
+	uint32_t left = count_of(t, q)->kept, at = early_place_of(t, q, psn);
 	bool any = false;
 
 	memset(map, 0, bytes);
@@ -130,7 +130,7 @@ bool early_map(const struct engine *e, const struct early *t, const struct qp *q
 
 		at = at + 1 == t->size ? 0 : at + 1;
 		if (unlikely(psn == PSN_MASK))
-			at = place_of(t, q, 0);
+			at = early_place_of(t, q, 0);
 		if (!is_of(p, q, psn))
 			continue;
 		left--;
@@ -144,7 +144,7 @@ bool early_map(const struct engine *e, const struct early *t, const struct qp *q
 
 struct rte_mbuf *early_take(struct early *t, struct qp *q, uint32_t psn)
 {
-	struct early_place *p = &t->place[place_of(t, q, psn)];
+	struct early_place *p = &t->place[early_place_of(t, q, psn)];
 
 	return is_of(p, q, psn) ? empty(t, p) : NULL;
 }
@@ -154,10 +154,10 @@ static void drop_range(struct early *t, struct qp *q, uint32_t first, uint32_t n
 {
 	for (uint32_t i = 0; i < n && count_of(t, q)->kept; i++) {
 		uint32_t psn = psn_add(first, i);
-		struct early_place *p = &t->place[place_of(t, q, psn)];
+		struct early_place *p = &t->place[early_place_of(t, q, psn)];
 
 		if (is_of(p, q, psn))
-			drop(t, p);
+			early_discard(t, p);
 	}
 }
 
@@ -179,7 +179,7 @@ void early_clear(struct early *t)
 {
 	for (uint32_t i = 0; i < t->size; i++)
 		if (t->place[i].m)
-			drop(t, &t->place[i]);
+			early_discard(t, &t->place[i]);
 }
 
 /* Places to look at after that time: the lcore may have slept. */
@@ -204,6 +204,6 @@ void early_look(struct engine *e, struct early *t, struct counters *c)
 		if (!p->m || (!t->low && now_ns - p->since_ns < EARLY_NS))
 			continue;
 		count(c, COUNTER_early_dropped);
-		drop(t, p);
+		early_discard(t, p);
 	}
 }

@@ -34,7 +34,7 @@ void multicast_reap(struct multicast_table *t)
 }
 
 /* Where qpn lies, or a free place if it is 0; MULTICAST_QPS_MAX: nowhere. */
-static uint32_t place_of(const struct multicast_group *g, uint32_t qpn)
+static uint32_t multicast_place_of(const struct multicast_group *g, uint32_t qpn)
 {
 	uint32_t end = qpn ? g->end : MULTICAST_QPS_MAX;
 
@@ -67,13 +67,13 @@ int multicast_attach(struct multicast_table *t, const uint8_t mgid[16], uint32_t
 	struct multicast_group *g = multicast_find(t, mgid);
 	uint32_t place;
 
-	if (g && place_of(g, qpn) != MULTICAST_QPS_MAX)
+	if (g && multicast_place_of(g, qpn) != MULTICAST_QPS_MAX)
 		return -EEXIST;
 	if (t->members == MULTICAST_ATTACH_MAX)
 		return -ENOMEM;
 	if (!g)
 		return add_group(t, mgid, qpn);
-	place = place_of(g, 0);
+	place = multicast_place_of(g, 0);
 	if (place == MULTICAST_QPS_MAX)
 		return -ENOMEM;
 	__atomic_store_n(&g->qpn[place], qpn, __ATOMIC_RELAXED);
@@ -100,7 +100,7 @@ static void remove_group(struct multicast_table *t, struct multicast_group *g)
 int multicast_detach(struct multicast_table *t, const uint8_t mgid[16], uint32_t qpn)
 {
 	struct multicast_group *g = multicast_find(t, mgid);
-	uint32_t place = g && qpn ? place_of(g, qpn) : MULTICAST_QPS_MAX;
+	uint32_t place = g && qpn ? multicast_place_of(g, qpn) : MULTICAST_QPS_MAX;
 
 	if (place == MULTICAST_QPS_MAX)
 		return -ENOENT;

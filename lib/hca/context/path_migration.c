@@ -10,7 +10,7 @@
 #include "pipeline/machine_define.h"
 
 /* False: it has changed since it was read; *seen is what it is now. */
-static bool change(struct qp *q, struct qp_way *seen, struct qp_way to)
+static bool way_step(struct qp *q, struct qp_way *seen, struct qp_way to)
 {
 	uint8_t from = seen->migration;
 
@@ -33,7 +33,7 @@ bool qp_migrate(struct engine *e, struct counters *c, struct qp *q)
 		to.path = way.alternate;
 		to.migration = MIGRATION_MIGRATED;
 		to.turn++;
-	} while (!change(q, &way, to));
+	} while (!way_step(q, &way, to));
 	__atomic_store_n(&q->timeout, q->alternate_timeout, __ATOMIC_RELAXED);
 	count(c, COUNTER_path_migrations);
 	eq_post(e->completion, c, q->client, EQE_PATH_MIG, qp_number(q));
@@ -49,7 +49,7 @@ void qp_arm(struct qp *q)
 			return;
 		to = way;
 		to.migration = MIGRATION_ARMED;
-	} while (!change(q, &way, to));
+	} while (!way_step(q, &way, to));
 }
 
 void qp_refuse_migration(struct engine *e, struct counters *c, struct qp *q)
@@ -69,7 +69,7 @@ bool qp_rearm(struct qp *q)
 		to = way;
 		to.migration = MIGRATION_REARM;
 		to.turn++;
-	} while (!change(q, &way, to));
+	} while (!way_step(q, &way, to));
 	return true;
 }
 
@@ -84,7 +84,7 @@ void qp_load_alternate(struct qp *q, unsigned path)
 			to.migration = MIGRATION_MIGRATED;
 			to.turn++;
 		}
-	} while (!change(q, &way, to));
+	} while (!way_step(q, &way, to));
 }
 
 void qp_change_path(struct qp *q, unsigned path)
@@ -96,7 +96,7 @@ void qp_change_path(struct qp *q, unsigned path)
 		to.path = (uint8_t)path;
 		to.alternate = qp_has_alternate(way) ? way.alternate : to.path;
 		to.turn++;
-	} while (!change(q, &way, to));
+	} while (!way_step(q, &way, to));
 }
 
 unsigned qp_path_unused(const struct qp *q)

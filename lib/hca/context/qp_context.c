@@ -18,7 +18,7 @@ static size_t answers_bytes(const struct qp_table *t)
 }
 
 /* Memory that is allocated when it is written to; NULL: there is no address space. */
-static void *reserve(size_t bytes)
+static void *qp_reserve(size_t bytes)
 {
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -31,9 +31,9 @@ int qp_table_create(struct qp_table *t, uint32_t count)
 	int err;
 
 	*t = (struct qp_table){.count = count, .mask = count - 1};
-	t->results = reserve(results_bytes(t));
-	t->answers = reserve(answers_bytes(t));
-	t->third_paths = reserve(count * sizeof(*t->third_paths));
+	t->results = qp_reserve(results_bytes(t));
+	t->answers = qp_reserve(answers_bytes(t));
+	t->third_paths = qp_reserve(count * sizeof(*t->third_paths));
 	if (!t->results || !t->answers || !t->third_paths) {
 		qp_table_destroy(t);
 		return -ENOMEM;

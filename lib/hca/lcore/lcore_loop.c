@@ -33,7 +33,7 @@ enum {
 	CLOCK_GRAIN_NS = 256, /* least step published to an engine that lcores share */
 };
 
-static int watch(struct lcore_loop *l, int fd)
+static int lcore_watch(struct lcore_loop *l, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
 
@@ -49,7 +49,7 @@ int lcore_loop_init(struct lcore_loop *l)
 	l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (l->wake_fd < 0 || l->epoll_fd < 0)
 		return -errno;
-	return watch(l, l->wake_fd);
+	return lcore_watch(l, l->wake_fd);
 }
 
 void lcore_loop_close(struct lcore_loop *l)
@@ -89,7 +89,7 @@ int lcore_loop_place(struct lcore_loop *l, struct hca *h, struct engine *e, enum
 	add_engine(l->bells, &l->bell_count, e);
 	dbp_set_cpu(e, l->cpu);
 	dbp_set_asleep(e, l->announced); /* as those that are here already */
-	return watch(l, kick_fd);
+	return lcore_watch(l, kick_fd);
 }
 
 static bool is_engine_of(const struct engine *e, const struct hca *h)
@@ -178,7 +178,7 @@ static unsigned poll_stages(struct lcore_loop *l)
 	return work;
 }
 
-static void announce(struct lcore_loop *l, bool asleep)
+static void lcore_announce(struct lcore_loop *l, bool asleep)
 {
 	l->announced = asleep;
 	__atomic_store_n(&l->asleep, asleep, __ATOMIC_RELAXED);
@@ -254,7 +254,7 @@ static bool contended(struct lcore_loop *l)
  * needs to post the next work: instead of spinning, yield to a client that yields too, and sleep at
  * once if one spins on our CPU, since then only the wake-up by a doorbell preempts it.
  */
-static void idle(struct lcore_loop *l)
+static void lcore_idle(struct lcore_loop *l)
 {
 	/* Without a stage there is nothing to be quick for. */
 	const bool adaptive = __atomic_load_n(&l->adaptive, __ATOMIC_RELAXED) || !l->stage_count;
@@ -271,7 +271,7 @@ static void idle(struct lcore_loop *l)
 		else
 			rte_pause();
 	} else if (!l->announced) {
-		announce(l, true); /* and look once more */
+		lcore_announce(l, true); /* and look once more */
 	} else {
 		due_ns = paced_ns(l);
 		if (due_ns < LOOP_SLEEP_NS_MIN)
@@ -287,7 +287,7 @@ static void busy(struct lcore_loop *l)
 	l->idle_since_ns = 0;
 	l->sleep_ns = LOOP_SLEEP_NS_MIN;
 	if (l->announced)
-		announce(l, false);
+		lcore_announce(l, false);
 	if (!l->peer_count)
 		return;
 	parking_fence();
@@ -352,7 +352,7 @@ int lcore_loop_run(void *loop)
 		if (work)
 			busy(l);
 		else
-			idle(l);
+			lcore_idle(l);
 	}
 	rte_rcu_qsbr_thread_offline(l->rcu, l->thread);
 	rte_rcu_qsbr_thread_unregister(l->rcu, l->thread);

@@ -21,8 +21,8 @@ bool v2p_map_second(struct v2p_port *port, uint32_t pd, uint32_t key, uint64_t v
 }
 
 /* A read miss: select and replace with what memory holds, which is not dirty. */
-static enum tpt_result refill(struct v2p_port *port, const struct tpt_cache *c, uint32_t line,
-			      uint64_t *out, enum counter miss)
+static enum tpt_result mpt_refill(struct v2p_port *port, const struct tpt_cache *c, uint32_t line,
+				  uint64_t *out, enum counter miss)
 {
 	struct tpt_hold hold;
 	enum tpt_result r;
@@ -44,7 +44,7 @@ enum v2p_state tpt_try(struct v2p_port *port, const struct tpt_cache *c, uint32_
 	enum tpt_result r = tpt_read(c, line, out);
 
 	if (r == TPT_MISS && may_refill)
-		r = refill(port, c, line, out, miss);
+		r = mpt_refill(port, c, line, out, miss);
 	else if (r == TPT_MISS)
 		r = TPT_BUSY;
 	return r == TPT_NOWHERE ? V2P_KEY_ERR : r == TPT_BUSY ? V2P_PENDING : V2P_SUCCESS;

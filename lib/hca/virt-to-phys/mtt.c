@@ -70,8 +70,8 @@ enum v2p_state mtt_map(struct v2p_port *port, const struct mpt_entry *m, uint64_
 
 /* Writes what lies in one line: a write miss merges with what memory holds. False: there is none.
  * `entries` NULL: no pages. */
-static bool write_line(struct v2p *v, struct counters *counters, uint32_t first,
-		       const uint64_t *entries, uint32_t count)
+static bool mtt_write_line(struct v2p *v, struct counters *counters, uint32_t first,
+			   const uint64_t *entries, uint32_t count)
 {
 	struct tpt_hold hold;
 	uint64_t words[MTT_WORDS];
@@ -97,12 +97,12 @@ static uint32_t in_line(uint32_t index, uint64_t count)
 }
 
 /* A request of the CEU: line by line. */
-static void write_lines(struct v2p *v, uint32_t first, const uint64_t *pages, uint64_t count)
+static void mtt_write_lines(struct v2p *v, uint32_t first, const uint64_t *pages, uint64_t count)
 {
 	while (count) {
 		uint32_t n = in_line(first, count);
 
-		write_line(v, v->ceu.counters, first, pages, n);
+		mtt_write_line(v, v->ceu.counters, first, pages, n);
 		first += n;
 		pages = pages ? pages + n : NULL;
 		count -= n;
@@ -120,13 +120,13 @@ int v2p_write_mtt(struct v2p *v, uint32_t first, const uint64_t *pages, uint32_t
 			return -EINVAL;
 	err = icm_need(v, &v->mtt, first, count);
 	if (!err)
-		write_lines(v, first, pages, count);
+		mtt_write_lines(v, first, pages, count);
 	return err;
 }
 
 void mtt_clear(struct v2p *v, const struct mpt_entry *m)
 {
-	write_lines(v, m->mtt_first, NULL, m->flags & MPT_FAST ? m->pages_max : mtt_pages(m));
+	mtt_write_lines(v, m->mtt_first, NULL, m->flags & MPT_FAST ? m->pages_max : mtt_pages(m));
 }
 
 bool mtt_put(struct v2p *v, uint32_t first, const uint64_t *pages, uint32_t count)
@@ -136,7 +136,7 @@ bool mtt_put(struct v2p *v, uint32_t first, const uint64_t *pages, uint32_t coun
 	while (count && there) {
 		uint32_t n = in_line(first, count);
 
-		there = write_line(v, NULL, first, pages, n);
+		there = mtt_write_line(v, NULL, first, pages, n);
 		first += n;
 		pages += n;
 		count -= n;

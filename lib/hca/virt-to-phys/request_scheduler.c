@@ -32,7 +32,7 @@ static uint64_t generation(const struct v2p *v)
 	return __atomic_load_n(&v->generation, __ATOMIC_ACQUIRE);
 }
 
-static void finish(struct v2p_slot *s, enum v2p_state result)
+static void scheduler_finish(struct v2p_slot *s, enum v2p_state result)
 {
 	s->result = result;
 	s->state = V2P_SLOT_DONE;
@@ -84,7 +84,7 @@ static void match(struct v2p_port *port, enum v2p_channel channel)
 		s->addr = null_map(port->v2p, access, &s->run);
 	else if (r == V2P_SUCCESS && !(m.entry.flags & MPT_PAGES))
 		s->addr = m.entry.phys + s->offset;
-	finish(s, r);
+	scheduler_finish(s, r);
 }
 
 /* A pending request's turn: the entry comes from the cache or, as a refill, from memory. */
@@ -98,7 +98,7 @@ static void serve_mpt(struct v2p_port *port, enum v2p_channel channel)
 	if (r == V2P_SUCCESS)
 		match(port, channel);
 	else if (r != V2P_PENDING) /* another lcore holds the set: at the next poll */
-		finish(s, r);
+		scheduler_finish(s, r);
 }
 
 /* The request at the head of a queue. False: it is blocked, and with it the queue. */
@@ -119,7 +119,7 @@ static bool serve_mtt(struct v2p_port *port, struct mtt_queue *q)
 		return false;
 	q->first = (q->first + 1) % V2P_CHANNELS;
 	q->count--;
-	finish(s, r);
+	scheduler_finish(s, r);
 	return true;
 }
 
@@ -167,8 +167,8 @@ static bool take_result(struct v2p_port *port, struct v2p_slot *s, bool same, ui
 }
 
 /* The request and the entry that it has found are in its channel's place. */
-static enum v2p_state answer(struct v2p_port *port, enum v2p_channel channel, uint8_t **addr,
-			     uint64_t *run)
+static enum v2p_state scheduler_answer(struct v2p_port *port, enum v2p_channel channel,
+				       uint8_t **addr, uint64_t *run)
 {
 	struct v2p_slot *s = &port->slot[channel];
 
@@ -186,7 +186,7 @@ static enum v2p_state answer(struct v2p_port *port, enum v2p_channel channel, ui
 }
 
 /* The entry says all there is to say: most requests that take the long way are a miss of such. */
-static inline bool is_plain(const union mpt_line *m)
+static inline bool scheduler_is_plain(const union mpt_line *m)
 {
 	return !(m->entry.flags & MPT_NOT_PLAIN);
 }
@@ -199,7 +199,7 @@ static bool retry_cached(const struct v2p *v, uint32_t pd, uint32_t key, uint64_
 	union mpt_line m;
 	uint64_t offset;
 
-	if (!mpt_find(&v->mpt_cache, v2p_index(v, key), m.words) || !is_plain(&m))
+	if (!mpt_find(&v->mpt_cache, v2p_index(v, key), m.words) || !scheduler_is_plain(&m))
 		return false;
 	*r = mpt_check(m.words, pd, key, va, length, access, &offset);
 	if (*r == V2P_SUCCESS)
@@ -225,7 +225,7 @@ enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel,
 	if (s->state != V2P_SLOT_IDLE)
 		return V2P_PENDING;
 	r = mpt_try(port, key, m.words, !port->pend_misses);
-	if (r == V2P_SUCCESS && is_plain(&m)) {
+	if (r == V2P_SUCCESS && scheduler_is_plain(&m)) {
 		r = mpt_check(m.words, pd, key, va, length, access, &offset);
 		*addr = r == V2P_SUCCESS ? m.entry.phys + offset : NULL;
 		return r;
@@ -244,5 +244,5 @@ enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel,
 		return pend(port, channel);
 	}
 	memcpy(s->entry, m.words, sizeof(s->entry));
-	return answer(port, channel, addr, run);
+	return scheduler_answer(port, channel, addr, run);
 }

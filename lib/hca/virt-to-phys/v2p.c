@@ -40,15 +40,15 @@ static int make_parts(struct v2p *v, const struct v2p_config *c)
 	return v->chunk && v->live && v->bound && v->written && v->zeroes ? 0 : -ENOMEM;
 }
 
-static bool power_of_two(uint32_t n)
+static bool v2p_power_of_two(uint32_t n)
 {
 	return n != 0 && (n & (n - 1)) == 0;
 }
 
-static bool config_valid(const struct v2p_config *c)
+static bool v2p_config_valid(const struct v2p_config *c)
 {
-	return power_of_two(c->mpts) && power_of_two(c->mtts) && c->mtts >= MTT_WORDS &&
-	       power_of_two(c->mpt_cache_lines) && power_of_two(c->mtt_cache_lines);
+	return v2p_power_of_two(c->mpts) && v2p_power_of_two(c->mtts) && c->mtts >= MTT_WORDS &&
+	       v2p_power_of_two(c->mpt_cache_lines) && v2p_power_of_two(c->mtt_cache_lines);
 }
 
 int v2p_create(struct v2p *v, const struct v2p_config *c)
@@ -57,7 +57,7 @@ int v2p_create(struct v2p *v, const struct v2p_config *c)
 	int err;
 
 	*v = (struct v2p){.socket = c->socket};
-	if (!config_valid(c))
+	if (!v2p_config_valid(c))
 		return -EINVAL;
 	v->ceu = (struct v2p_port){.v2p = v, .counters = c->counters};
 	init.mtt_base = tpt_chunk_bytes(c->mpts, TPT_LOG_MPT_ENTRY);
@@ -135,7 +135,7 @@ static void close_table(struct tpt_table *t, struct tpt_cache *c)
 	tpt_drop(c, 0, entries);
 }
 
-static bool in_use(const struct v2p *v)
+static bool v2p_in_use(const struct v2p *v)
 {
 	for (uint32_t i = 0; i < chunks_of(&v->mpt); i++)
 		if (v->live[i])
@@ -145,7 +145,7 @@ static bool in_use(const struct v2p *v)
 
 int v2p_close(struct v2p *v)
 {
-	if (!v->open || in_use(v))
+	if (!v->open || v2p_in_use(v))
 		return -EBUSY;
 	close_table(&v->mpt, &v->mpt_cache);
 	close_table(&v->mtt, &v->mtt_cache);
@@ -155,7 +155,7 @@ int v2p_close(struct v2p *v)
 	return 0;
 }
 
-static const struct tpt_table *table_of(const struct v2p *v, uint64_t virt, uint32_t pages)
+static const struct tpt_table *v2p_table_of(const struct v2p *v, uint64_t virt, uint32_t pages)
 {
 	if (!v->open || pages == 0 || pages % TPT_CHUNK_PAGES || virt % TPT_CHUNK_BYTES)
 		return NULL;
@@ -171,7 +171,7 @@ static struct tpt_table *writable(struct v2p *v, const struct tpt_table *t)
 
 int v2p_map_icm(struct v2p *v, uint64_t virt, void *memory, uint32_t pages)
 {
-	const struct tpt_table *t = table_of(v, virt, pages);
+	const struct tpt_table *t = v2p_table_of(v, virt, pages);
 
 	if (!t || (uintptr_t)memory % TPT_PAGE_BYTES || pages != TPT_CHUNK_PAGES)
 		return -EINVAL;
@@ -181,7 +181,7 @@ int v2p_map_icm(struct v2p *v, uint64_t virt, void *memory, uint32_t pages)
 
 int v2p_may_unmap_icm(const struct v2p *v, uint64_t virt, uint32_t pages)
 {
-	const struct tpt_table *t = table_of(v, virt, pages);
+	const struct tpt_table *t = v2p_table_of(v, virt, pages);
 
 	if (!t)
 		return -EINVAL;
@@ -199,7 +199,7 @@ int v2p_may_unmap_icm(const struct v2p *v, uint64_t virt, uint32_t pages)
 int v2p_unmap_icm(struct v2p *v, uint64_t virt, uint32_t pages)
 {
 	int err = pages == TPT_CHUNK_PAGES ? v2p_may_unmap_icm(v, virt, pages) : -EINVAL;
-	const struct tpt_table *t = table_of(v, virt, pages);
+	const struct tpt_table *t = v2p_table_of(v, virt, pages);
 	uint32_t first;
 	void *memory;
 

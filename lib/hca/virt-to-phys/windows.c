@@ -43,7 +43,8 @@ void v2p_parent_release(struct v2p *v, uint32_t parent)
 }
 
 /* Replaces `old` by the entry, and moves the reference, if any, from the old parent to the new. */
-static enum v2p_state exchange(struct v2p *v, const struct mpt_entry *old, struct mpt_entry *entry)
+static enum v2p_state window_exchange(struct v2p *v, const struct mpt_entry *old,
+				      struct mpt_entry *entry)
 {
 	enum v2p_state s;
 
@@ -94,7 +95,7 @@ static enum v2p_state parent_get(const struct v2p *v, uint32_t key, uint32_t pd,
 	return V2P_SUCCESS;
 }
 
-static bool inside(const struct mpt_entry *m, uint64_t start, uint64_t length)
+static bool window_inside(const struct mpt_entry *m, uint64_t start, uint64_t length)
 {
 	uint64_t offset = start - m->start;
 
@@ -143,7 +144,7 @@ static enum v2p_state bind_memory(const struct v2p *v, const struct v2p_bind *b,
 		return s;
 	if (b->access & REMOTE_WRITES && !(m.access & ACCESS_LOCAL_WRITE))
 		return V2P_FLAGS_ERR;
-	if (!inside(&m, b->start, b->length))
+	if (!window_inside(&m, b->start, b->length))
 		return V2P_LENGTH_ERR;
 	bound->key = b->key;
 	bound->parent = b->parent;
@@ -168,7 +169,7 @@ enum v2p_state v2p_bind(struct v2p *v, const struct v2p_bind *b)
 	bound = emptied(&w);
 	if (b->length)
 		s = bind_memory(v, b, &bound);
-	return s == V2P_SUCCESS ? exchange(v, &w, &bound) : s;
+	return s == V2P_SUCCESS ? window_exchange(v, &w, &bound) : s;
 }
 
 /* ---- fast registration ---- */
@@ -190,7 +191,7 @@ static enum v2p_state page_find(struct v2p_port *port, const struct mpt_entry *p
 {
 	uint64_t offset = va - parent->start, run;
 
-	if (va & (bytes - 1) || !inside(parent, va, bytes))
+	if (va & (bytes - 1) || !window_inside(parent, va, bytes))
 		return V2P_LENGTH_ERR;
 	*address = (uintptr_t)parent->phys + offset; /* of one without pages */
 	if (!(parent->flags & MPT_PAGES))
@@ -280,12 +281,12 @@ static struct mpt_entry registered(const struct mpt_entry *f, const struct v2p_r
 }
 
 /* Releases the claim. */
-static enum v2p_state finish(struct v2p *v, const struct mpt_entry *claimed,
-			     struct mpt_entry *entry)
+static enum v2p_state window_finish(struct v2p *v, const struct mpt_entry *claimed,
+				    struct mpt_entry *entry)
 {
 	enum v2p_state s;
 
-	while ((s = exchange(v, claimed, entry)) == V2P_PENDING)
+	while ((s = window_exchange(v, claimed, entry)) == V2P_PENDING)
 		rte_pause();
 	return s;
 }
@@ -301,15 +302,15 @@ static enum v2p_state register_pages(struct v2p *v, const struct mpt_entry *f,
 
 	claimed.flags |= MPT_CLAIMED;
 	claimed.parent = made->parent;
-	s = exchange(v, f, &claimed);
+	s = window_exchange(v, f, &claimed);
 	if (s != V2P_SUCCESS)
 		return s;
 	made->flags |= MPT_PAGES;
 	made->version = claimed.version = f->version + 1;
 	if (mtt_put(v, f->mtt_first, address, pages))
-		return finish(v, &claimed, made);
+		return window_finish(v, &claimed, made);
 	empty = emptied(&claimed);
-	finish(v, &claimed, &empty);
+	window_finish(v, &claimed, &empty);
 	return V2P_LENGTH_ERR;
 }
 
@@ -336,7 +337,7 @@ enum v2p_state v2p_fast_register(struct v2p_port *port, const struct v2p_registr
 	in_page = r->iova & ((1ull << r->log_page) - 1);
 	if (one_piece(r, address)) {
 		made.phys = (uint8_t *)(uintptr_t)(address[0] + in_page);
-		return exchange(v, &f, &made);
+		return window_exchange(v, &f, &made);
 	}
 	made.first_offset = in_page;
 	return pages_fit(&f, r, address) ? register_pages(v, &f, &made, address, r->pages)
@@ -361,7 +362,7 @@ enum v2p_state v2p_invalidate(struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t
 	if (old.flags & MPT_WINDOW_2 && old.qpn != qpn)
 		return V2P_PD_ERR;
 	empty = emptied(&old);
-	return exchange(v, &old, &empty);
+	return window_exchange(v, &old, &empty);
 }
 
 enum v2p_state changing_check(const struct mpt_entry *m, uint32_t pd, uint32_t qpn, uint32_t key,
@@ -378,7 +379,7 @@ enum v2p_state changing_check(const struct mpt_entry *m, uint32_t pd, uint32_t q
 	if ((m->rights & rights) != rights)
 		return V2P_FLAGS_ERR;
 	*offset = va - m->start;
-	return inside(m, va, length) ? V2P_SUCCESS : V2P_LENGTH_ERR;
+	return window_inside(m, va, length) ? V2P_SUCCESS : V2P_LENGTH_ERR;
 }
 
 /* For a region with its own MTT entries: did the pages read there belong to it throughout? If not,

@@ -113,7 +113,8 @@ int ask_connect(const char *socket_path)
 	return rc;
 }
 
-static ssize_t send_request(int fd, const struct control_header *h, const void *body, int passed)
+static ssize_t ask_send_request(int fd, const struct control_header *h, const void *body,
+				int passed)
 {
 	struct iovec iov[2] = {{.iov_base = (void *)(uintptr_t)h, .iov_len = sizeof(*h)},
 			       {.iov_base = (void *)(uintptr_t)body, .iov_len = h->length}};
@@ -125,8 +126,8 @@ static ssize_t send_request(int fd, const struct control_header *h, const void *
 	return n;
 }
 
-static ssize_t receive_reply(int fd, struct control_header *h, void *body, size_t room, int *passed,
-			     int flags)
+static ssize_t ask_receive_reply(int fd, struct control_header *h, void *body, size_t room,
+				 int *passed, int flags)
 {
 	union {
 		struct cmsghdr header;
@@ -153,7 +154,7 @@ static ssize_t receive_reply(int fd, struct control_header *h, void *body, size_
 	return n;
 }
 
-/* Receives the reply if it comes soon. Returns as receive_reply() does: -1 with EAGAIN if it does not. */
+/* Receives the reply if it comes soon. Returns as ask_receive_reply() does: -1 with EAGAIN if it does not. */
 static ssize_t look_for_reply(int fd, struct control_header *h, void *body, size_t room,
 			      int *passed, struct look *look)
 {
@@ -163,7 +164,7 @@ static ssize_t look_for_reply(int fd, struct control_header *h, void *body, size
 
 	errno = EAGAIN;
 	while (more) {
-		n = receive_reply(fd, h, body, room, passed, MSG_DONTWAIT);
+		n = ask_receive_reply(fd, h, body, room, passed, MSG_DONTWAIT);
 		if (n >= 0 || errno != EAGAIN)
 			break;
 		sched_yield();
@@ -175,7 +176,7 @@ static ssize_t look_for_reply(int fd, struct control_header *h, void *body, size
 }
 
 /* Is it a reply to that type of request, in a message of n bytes? */
-static bool well_formed(const struct control_header *h, ssize_t n, enum control_type type)
+static bool ask_well_formed(const struct control_header *h, ssize_t n, enum control_type type)
 {
 	return n >= (ssize_t)sizeof(*h) && h->type == type && h->status <= 0 &&
 	       h->status >= -ERRNO_MAX && h->length == (size_t)n - sizeof(*h) &&
@@ -184,8 +185,8 @@ static bool well_formed(const struct control_header *h, ssize_t n, enum control_
 
 /* The number of bytes of the answer, which is in `room`; -errno as ask(). *got: the descriptor that came
  * with it, or -1. Leaves errno: what a program cleans up after an error does not hide that error. */
-static int exchange(int fd, enum control_type type, const void *body, uint32_t bytes, void *answer,
-		    size_t room, int passed, int *got, struct look *look)
+static int ask_exchange(int fd, enum control_type type, const void *body, uint32_t bytes,
+			void *answer, size_t room, int passed, int *got, struct look *look)
 {
 	const struct control_header request = {.type = type, .length = bytes};
 	struct control_header header = {.type = CONTROL_TYPE_NONE};
@@ -194,16 +195,16 @@ static int exchange(int fd, enum control_type type, const void *body, uint32_t b
 
 	*got = -1;
 	look_begin(look, monotonic_ns());
-	if (send_request(fd, &request, body, passed) >= 0) {
+	if (ask_send_request(fd, &request, body, passed) >= 0) {
 		n = look_for_reply(fd, &header, answer, room, got, look);
 		if (n < 0 && errno == EAGAIN)
-			n = receive_reply(fd, &header, answer, room, got, 0);
+			n = ask_receive_reply(fd, &header, answer, room, got, 0);
 		if (n < 0 && errno == EAGAIN)
 			return -ETIMEDOUT;
 	}
 	errno = error;
 	look_end(look, monotonic_ns());
-	if (!well_formed(&header, n, type))
+	if (!ask_well_formed(&header, n, type))
 		return -ENOTCONN;
 	return header.status ? header.status : (int)header.length;
 }
@@ -212,7 +213,8 @@ int ask_looking(int fd, enum control_type type, const void *body, uint32_t bytes
 		uint32_t reply_bytes, int passed, int *passed_out, struct look *look)
 {
 	uint8_t answer[CONTROL_BYTES_MAX];
-	int got, n = exchange(fd, type, body, bytes, answer, sizeof(answer), passed, &got, look);
+	int got,
+		n = ask_exchange(fd, type, body, bytes, answer, sizeof(answer), passed, &got, look);
 
 	if (n >= 0 && n != (int)reply_bytes)
 		n = -ENOTCONN;
@@ -239,7 +241,7 @@ int ask_text(int fd, enum control_type type, const void *body, uint32_t bytes, c
 	     size_t room)
 {
 	struct look never = {0};
-	int got, n = exchange(fd, type, body, bytes, text, room, -1, &got, &never);
+	int got, n = ask_exchange(fd, type, body, bytes, text, room, -1, &got, &never);
 
 	if (got >= 0)
 		close(got);

@@ -68,7 +68,7 @@ void node_remove(struct node *node)
 
 /* ---- requests ---- */
 
-static int died(struct softhca_context *ctx)
+static int ctx_died(struct softhca_context *ctx)
 {
 	__atomic_store_n(&ctx->dead, 1, __ATOMIC_SEQ_CST);
 	if (!__atomic_exchange_n(&ctx->dead_announced, 1, __ATOMIC_SEQ_CST))
@@ -90,7 +90,7 @@ bool ctx_alive(struct softhca_context *ctx)
 {
 	if (!ctx_gone(ctx))
 		return true;
-	died(ctx);
+	ctx_died(ctx);
 	return false;
 }
 
@@ -104,7 +104,7 @@ int ctx_call(struct softhca_context *ctx, enum control_type type, const void *bo
 	pthread_mutex_lock(&ctx->rpc);
 	rc = ask_looking(ctx->fd, type, body, bytes, reply, reply_bytes, fd, fd_out, &ctx->look);
 	pthread_mutex_unlock(&ctx->rpc);
-	return rc == -ENOTCONN ? died(ctx) : rc;
+	return rc == -ENOTCONN ? ctx_died(ctx) : rc;
 }
 
 int ctx_call_number(struct softhca_context *ctx, enum control_type type, uint32_t number)

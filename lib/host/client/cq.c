@@ -146,7 +146,7 @@ static const struct {
 #include "host-abi/user_opcodes.def"
 };
 
-static uint32_t status_of(uint8_t syndrome)
+static uint32_t cq_status_of(uint8_t syndrome)
 {
 	switch (syndrome) {
 	case SYNDROME_LOCAL_LENGTH:
@@ -182,9 +182,9 @@ static uint32_t status_of(uint8_t syndrome)
 	}
 }
 
-static void fail(struct softhca_qp *qp, const struct cqe *e, struct softhca_wc *wc)
+static void cq_fail(struct softhca_qp *qp, const struct cqe *e, struct softhca_wc *wc)
 {
-	wc->status = status_of((uint8_t)e->imm_or_error);
+	wc->status = cq_status_of((uint8_t)e->imm_or_error);
 	wc->vendor_err = e->imm_or_error >> 8 & 0xff;
 	wc->opcode = e->is_send ? SOFTHCA_WC_SEND : SOFTHCA_WC_RECV;
 	wc->byte_len = 0;
@@ -212,7 +212,7 @@ static struct softhca_qp *completes_here(const struct softhca_cq *cq, uint32_t n
 }
 
 /* False: drop the completion. */
-static inline bool take(struct softhca_cq *cq, const struct cqe *e, struct softhca_wc *wc)
+static inline bool cq_take(struct softhca_cq *cq, const struct cqe *e, struct softhca_wc *wc)
 {
 	struct softhca_qp *qp = cq->last;
 	bool is_send = e->is_send;
@@ -232,7 +232,7 @@ static inline bool take(struct softhca_cq *cq, const struct cqe *e, struct softh
 	}
 	wc->qp_num = e->my_qpn;
 	if (unlikely(e->opcode == USER_INVALID)) {
-		fail(qp, e, wc);
+		cq_fail(qp, e, wc);
 		return true;
 	}
 	wc->status = SOFTHCA_WC_SUCCESS;
@@ -304,7 +304,7 @@ int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc)
 		if (!ours(e))
 			break;
 		__builtin_prefetch(&cq->buffer[(consumed + 2) & cq->mask]);
-		done += take(cq, e, &wc[done]);
+		done += cq_take(cq, e, &wc[done]);
 		e->owner = CQE_OWNER_HW;
 		consumed++;
 	}

@@ -40,7 +40,7 @@ void event_queue_destroy(struct event_queue *q)
 	*q = (struct event_queue){.fd = -1};
 }
 
-static void announce(const struct event_queue *q)
+static void events_announce(const struct event_queue *q)
 {
 	uint64_t one = 1;
 
@@ -81,7 +81,7 @@ static void event_queue_put(struct event_queue *q, const struct softhca_event *e
 	if (q->count == q->size && !event_queue_grow(q))
 		return;
 	q->events[(q->head + q->count++) & (q->size - 1)] = *e;
-	announce(q);
+	events_announce(q);
 }
 
 /* The same for events from the daemon, of which only a bounded number is kept unread: as many as the
@@ -174,7 +174,7 @@ static int event_queue_wait(struct softhca_context *ctx, struct event_queue *q,
 		if (got)
 			event_given(ctx, async, e);
 		if (gone && (async ? q->waiting : !got))
-			announce(q); /* for the next caller */
+			events_announce(q); /* for the next caller */
 		pthread_mutex_unlock(&ctx->event_lock);
 		if (rc || got)
 			return rc;
@@ -227,7 +227,7 @@ static bool of_object(uint8_t type)
 }
 
 /* lock and event_lock are held. */
-static void dispatch(struct softhca_context *ctx, const struct eqe *eqe)
+static void events_dispatch(struct softhca_context *ctx, const struct eqe *eqe)
 {
 	struct softhca_event e = {.number = eqe->number};
 
@@ -277,12 +277,12 @@ void events_drain(struct softhca_context *ctx)
 
 		__atomic_store_n(&ctx->eq_taken, ctx->eq_taken + 1, __ATOMIC_RELAXED);
 		__atomic_store_n(&ctx->page->eq_consumer, ctx->eq_taken, __ATOMIC_RELEASE);
-		dispatch(ctx, &e);
+		events_dispatch(ctx, &e);
 	}
 	pthread_mutex_unlock(&ctx->event_lock);
 }
 
-static void drain(struct softhca_context *ctx)
+static void drain_events(struct softhca_context *ctx)
 {
 	pthread_mutex_lock(&ctx->lock);
 	events_drain(ctx);
@@ -336,13 +336,13 @@ static void *dispatcher(void *arg)
 	struct sharing_worker *worker = sharing_worker_enter();
 
 	do {
-		drain(ctx);
+		drain_events(ctx);
 		if (__atomic_load_n(&ctx->unrung, __ATOMIC_RELAXED))
 			ring_unrung(ctx);
 	} while (sleep_until_bell(ctx, worker) && !ctx_dead(ctx));
 	if (ctx_dead(ctx))
 		ctx_alive(ctx); /* wakes all waiters, unless done already */
-	drain(ctx);
+	drain_events(ctx);
 	sharing_worker_leave(worker);
 	return NULL;
 }
@@ -388,7 +388,7 @@ void events_dead(struct softhca_context *ctx)
 		event_queue_put(&ctx->async, &fatal);
 	ctx->fatal_raised = true;
 	for (struct node *n = ctx->nodes[NODE_CHANNEL]; n; n = n->next)
-		announce(&((struct softhca_channel *)n)->queue);
+		events_announce(&((struct softhca_channel *)n)->queue);
 	pthread_cond_broadcast(&ctx->acked);
 	pthread_mutex_unlock(&ctx->event_lock);
 }
@@ -427,7 +427,7 @@ struct softhca_channel *softhca_create_channel(struct softhca_context *ctx)
 	pthread_mutex_lock(&ctx->event_lock);
 	node_add(ctx, &channel->node, NODE_CHANNEL);
 	if (ctx_dead(ctx))
-		announce(&channel->queue);
+		events_announce(&channel->queue);
 	pthread_mutex_unlock(&ctx->event_lock);
 	pthread_mutex_unlock(&ctx->lock);
 	return channel;

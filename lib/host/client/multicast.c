@@ -4,7 +4,7 @@
 #include <string.h>
 #include "client_priv.h"
 
-static int ask(struct softhca_qp *qp, uint32_t type, const uint8_t mgid[16])
+static int ask_multicast(struct softhca_qp *qp, uint32_t type, const uint8_t mgid[16])
 {
 	struct control_multicast in = {.qpn = qp->number};
 
@@ -14,12 +14,12 @@ static int ask(struct softhca_qp *qp, uint32_t type, const uint8_t mgid[16])
 
 int softhca_attach_mcast(struct softhca_qp *qp, const uint8_t mgid[16])
 {
-	return ask(qp, CONTROL_ATTACH_MCAST, mgid);
+	return ask_multicast(qp, CONTROL_ATTACH_MCAST, mgid);
 }
 
 int softhca_detach_mcast(struct softhca_qp *qp, const uint8_t mgid[16])
 {
-	int rc = ask(qp, CONTROL_DETACH_MCAST, mgid);
+	int rc = ask_multicast(qp, CONTROL_DETACH_MCAST, mgid);
 
 	return rc == -ENOTCONN ? 0 : rc; /* the attachment died with the daemon */
 }

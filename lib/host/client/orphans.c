@@ -6,8 +6,8 @@
 #include "client_priv.h"
 
 /* Flushes one queue; the poller's lock is held, so that no one else retires its requests. */
-static int flush_queue(struct softhca_qp *qp, struct work_queue *q, enum softhca_wc_opcode opcode,
-		       int n, struct softhca_wc *wc)
+static int orphans_flush_queue(struct softhca_qp *qp, struct work_queue *q,
+			       enum softhca_wc_opcode opcode, int n, struct softhca_wc *wc)
 {
 	int done = 0;
 	uint32_t left;
@@ -38,9 +38,11 @@ int flush_orphans(struct softhca_cq *cq, int n, struct softhca_wc *wc)
 		struct softhca_qp *qp = (struct softhca_qp *)at;
 
 		if (qp->send_cq == cq)
-			done += flush_queue(qp, &qp->sq, SOFTHCA_WC_SEND, n - done, wc + done);
+			done += orphans_flush_queue(qp, &qp->sq, SOFTHCA_WC_SEND, n - done,
+						    wc + done);
 		if (qp->recv_cq == cq && qp->rq.buffer)
-			done += flush_queue(qp, &qp->rq, SOFTHCA_WC_RECV, n - done, wc + done);
+			done += orphans_flush_queue(qp, &qp->rq, SOFTHCA_WC_RECV, n - done,
+						    wc + done);
 	}
 	spin_unlock(&cq->lock);
 	pthread_mutex_unlock(&ctx->lock);

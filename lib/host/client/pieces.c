@@ -43,7 +43,7 @@ static uint32_t behind(const struct softhca_context *ctx, const struct file_piec
 	return low;
 }
 
-static bool same_file(const struct file_piece *a, const struct file_piece *b)
+static bool pieces_same_file(const struct file_piece *a, const struct file_piece *b)
 {
 	return a->device == b->device && a->inode == b->inode && a->writable == b->writable;
 }
@@ -54,12 +54,12 @@ static struct file_piece *piece_find(const struct softhca_context *ctx, const st
 	uint32_t i = behind(ctx, p);
 	struct file_piece *before = i ? ctx->pieces[i - 1] : NULL;
 
-	if (before && same_file(before, p) && p->offset - before->offset < before->bytes)
+	if (before && pieces_same_file(before, p) && p->offset - before->offset < before->bytes)
 		return before;
 	return NULL;
 }
 
-static int insert(struct softhca_context *ctx, struct file_piece *p)
+static int pieces_insert(struct softhca_context *ctx, struct file_piece *p)
 {
 	uint32_t i = behind(ctx, p);
 
@@ -79,7 +79,7 @@ static int insert(struct softhca_context *ctx, struct file_piece *p)
 	return 0;
 }
 
-static void forget(struct softhca_context *ctx, struct file_piece *p)
+static void pieces_forget(struct softhca_context *ctx, struct file_piece *p)
 {
 	uint32_t i = behind(ctx, p) - 1;
 
@@ -91,12 +91,12 @@ static void forget(struct softhca_context *ctx, struct file_piece *p)
 
 /* ---- idle ones ---- */
 
-static void drop(struct softhca_context *ctx, struct file_piece *p)
+static void pieces_drop(struct softhca_context *ctx, struct file_piece *p)
 {
 	int rc = ctx_call_number(ctx, CONTROL_DROP_PIECE, p->number);
 
 	if (rc == 0 || rc == -ENOTCONN)
-		forget(ctx, p);
+		pieces_forget(ctx, p);
 }
 
 /* Drops the piece that has been unused longest, if there are more than `most`. False: none
@@ -117,7 +117,7 @@ static bool drop_oldest(struct softhca_context *ctx, uint32_t most)
 	}
 	if (idle <= most)
 		return false;
-	drop(ctx, oldest);
+	pieces_drop(ctx, oldest);
 	return ctx->piece_count < before;
 }
 
@@ -148,9 +148,9 @@ static int widen(const struct softhca_context *ctx, const struct sharing_piece *
 	if (fstat(file->fd, &st))
 		return -errno;
 	end = round_to((uint64_t)st.st_size, page);
-	if (before && same_file(before, p) && before->offset + before->bytes > low)
+	if (before && pieces_same_file(before, p) && before->offset + before->bytes > low)
 		low = before->offset + before->bytes;
-	if (next && same_file(next, p) && next->offset < high)
+	if (next && pieces_same_file(next, p) && next->offset < high)
 		high = next->offset;
 	high = high < end ? high : end;
 	if (high <= p->offset)
@@ -171,7 +171,7 @@ static uint32_t how_many(const struct softhca_context *ctx, const struct sharing
 
 	if (!file->stride || !p->writable || p->offset % file->stride || p->bytes != GRANULE)
 		return 1;
-	if (next && same_file(next, p))
+	if (next && pieces_same_file(next, p))
 		room = (next->offset - p->offset) / file->stride;
 	if (n > CONTROL_PIECES_MAX)
 		n = CONTROL_PIECES_MAX;
@@ -211,7 +211,7 @@ static void keep_others(struct softhca_context *ctx, const struct file_piece *fi
 			p->number = there->number[i];
 			p->idle_since = ctx->releases;
 		}
-		if (!p || insert(ctx, p)) {
+		if (!p || pieces_insert(ctx, p)) {
 			ctx_call_number(ctx, CONTROL_DROP_PIECE, there->number[i]);
 			free(p);
 		}
@@ -230,7 +230,7 @@ static int piece_register(struct softhca_context *ctx, const struct sharing_piec
 	if (rc)
 		return rc;
 	p->number = there.number[0];
-	rc = insert(ctx, p);
+	rc = pieces_insert(ctx, p);
 	if (rc)
 		ctx_call_number(ctx, CONTROL_DROP_PIECE, p->number);
 	else
@@ -238,8 +238,8 @@ static int piece_register(struct softhca_context *ctx, const struct sharing_piec
 	return rc;
 }
 
-static int add(struct softhca_context *ctx, const struct sharing_piece *file,
-	       const struct file_piece *wanted, uint64_t bytes, struct file_piece **out)
+static int pieces_add(struct softhca_context *ctx, const struct sharing_piece *file,
+		      const struct file_piece *wanted, uint64_t bytes, struct file_piece **out)
 {
 	struct file_piece *p = malloc(sizeof(*p));
 	int rc;
@@ -280,7 +280,7 @@ static bool too_short(const struct softhca_context *ctx, const struct file_piece
 
 	if (p->users || p->bytes >= PIECE_BYTES || its_end >= end)
 		return false;
-	return i == ctx->piece_count || !same_file(ctx->pieces[i], p) ||
+	return i == ctx->piece_count || !pieces_same_file(ctx->pieces[i], p) ||
 	       ctx->pieces[i]->offset > its_end;
 }
 
@@ -293,11 +293,11 @@ int piece_get(struct softhca_context *ctx, const struct sharing_piece *file, uin
 
 	*out = find_for(ctx, wanted, write);
 	if (*out && too_short(ctx, *out, offset + bytes)) {
-		drop(ctx, *out);
+		pieces_drop(ctx, *out);
 		*out = find_for(ctx, wanted, write);
 	}
 	if (!*out)
-		rc = add(ctx, file, &wanted, bytes, out);
+		rc = pieces_add(ctx, file, &wanted, bytes, out);
 	if (!rc)
 		(*out)->users++;
 	return rc;
@@ -309,7 +309,7 @@ void piece_put(struct softhca_context *ctx, struct file_piece *p)
 		return;
 	p->idle_since = ctx->releases++;
 	if (!p->kept)
-		drop(ctx, p);
+		pieces_drop(ctx, p);
 	else
 		drop_oldest(ctx, IDLE_MAX);
 }

@@ -142,8 +142,9 @@ static const struct operation {
 };
 
 /* Writes the units between next and data. Returns where the data begins. */
-static inline uint8_t *put_headers(const struct softhca_qp *qp, const struct softhca_send_wr *wr,
-				   const struct operation *op, uint8_t *at)
+static inline uint8_t *post_put_headers(const struct softhca_qp *qp,
+					const struct softhca_send_wr *wr,
+					const struct operation *op, uint8_t *at)
 {
 	if (op->traits & USER_RADDR) {
 		struct wqe_raddr *raddr = (struct wqe_raddr *)at;
@@ -265,7 +266,7 @@ static inline uint32_t put_wqe(const struct softhca_qp *qp, const struct softhca
 		      !(wr->send_flags & SOFTHCA_SEND_INLINE)) ||
 		     (qp->type == SOFTHCA_QP_UD && !wr->wr.ud.ah)))
 		return 0;
-	end = put_headers(qp, wr, op, wqe + sizeof(*next));
+	end = post_put_headers(qp, wr, op, wqe + sizeof(*next));
 	if (unlikely(op->traits & USER_LOCAL)) {
 		end = put_local(qp, wr, end);
 		if (!end)

@@ -104,7 +104,7 @@ static int qp_register(struct softhca_qp *qp, enum softhca_qp_type type)
 				   &qp->number);
 }
 
-static void use(struct softhca_qp *qp, uint32_t by)
+static void use_objects(struct softhca_qp *qp, uint32_t by)
 {
 	qp->pd->node.users += by;
 	qp->send_cq->node.users += by;
@@ -130,7 +130,7 @@ static int qp_make(struct softhca_context *ctx, struct softhca_qp *qp, enum soft
 		return rc;
 	}
 	node_add(ctx, &qp->node, NODE_QP);
-	use(qp, 1);
+	use_objects(qp, 1);
 	__atomic_store_n(&ctx->qps[qp->number & ctx->qp_mask], qp, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -209,7 +209,7 @@ int softhca_destroy_qp(struct softhca_qp *qp)
 		events_drain(ctx);
 		unrung_forget(qp);
 		node_remove(&qp->node);
-		use(qp, -1u);
+		use_objects(qp, -1u);
 		queue_memory_put(ctx, &qp->memory);
 	}
 	pthread_mutex_unlock(&ctx->lock);

@@ -23,7 +23,7 @@ void registration_show(struct progress *p, uint64_t now_ns, uint64_t done, uint6
 }
 
 /* Under the lock of share-in-place. */
-static void show(uint64_t done, uint64_t all)
+static void show_progress(uint64_t done, uint64_t all)
 {
 	static struct progress progress;
 
@@ -35,5 +35,5 @@ void registration_watch(void)
 	const char *verbose = secure_getenv("SOFTHCA_VERBOSE");
 
 	if (verbose && *verbose)
-		__atomic_store_n(&sharing_progress, show, __ATOMIC_RELAXED);
+		__atomic_store_n(&sharing_progress, show_progress, __ATOMIC_RELAXED);
 }

@@ -20,8 +20,8 @@ static struct region_part *part_new(struct region *r)
 
 /* Adds one file's part of the region, piece by piece. 0, -errno: the region keeps what was
  * added. */
-static int add_parts(struct softhca_context *ctx, struct region *r,
-		     const struct sharing_piece *file)
+static int shared_add_parts(struct softhca_context *ctx, struct region *r,
+			    const struct sharing_piece *file)
 {
 	uint64_t at = file->offset, end = at + file->bytes;
 
@@ -68,7 +68,7 @@ static struct region *region_shared(struct softhca_context *ctx, struct sharing 
 	r->sharing = s;
 	*err = 0;
 	for (unsigned int i = 0; i < s->count && !*err; i++)
-		*err = add_parts(ctx, r, &s->pieces[i]);
+		*err = shared_add_parts(ctx, r, &s->pieces[i]);
 	if (*err) {
 		region_free(ctx, r);
 		return NULL;

@@ -70,7 +70,7 @@ static bool read_address(const char *device, unsigned int index, struct entry *e
 	return true;
 }
 
-static bool is_same(const struct sockaddr *a, const union address *b)
+static bool addresses_is_same(const struct sockaddr *a, const union address *b)
 {
 	if (!a || a->sa_family != b->any.sa_family)
 		return false;
@@ -83,7 +83,7 @@ static bool is_same(const struct sockaddr *a, const union address *b)
 static bool kernel_has(const struct ifaddrs *list, const union address *address)
 {
 	for (; list; list = list->ifa_next)
-		if (!(list->ifa_flags & IFF_LOOPBACK) && is_same(list->ifa_addr, address))
+		if (!(list->ifa_flags & IFF_LOOPBACK) && addresses_is_same(list->ifa_addr, address))
 			return true;
 	return false;
 }
@@ -124,7 +124,7 @@ static void chain(struct added *a)
 	}
 }
 
-static struct ifaddrs **end_of(struct ifaddrs **at)
+static struct ifaddrs **addresses_end_of(struct ifaddrs **at)
 {
 	while (*at)
 		at = &(*at)->ifa_next;
@@ -147,7 +147,7 @@ static void add_all(struct ifaddrs **list)
 		return;
 	}
 	chain(added);
-	*end_of(list) = &added->entries[0].listed;
+	*addresses_end_of(list) = &added->entries[0].listed;
 }
 
 SHOWN int getifaddrs(struct ifaddrs **list)

@@ -113,7 +113,7 @@ static void put_entry(struct answer *a, uint16_t type, const char *name, uint64_
 	end_nest(a, entry);
 }
 
-static size_t begin(struct answer *a, uint16_t type, uint16_t flags)
+static size_t nldev_begin(struct answer *a, uint16_t type, uint16_t flags)
 {
 	struct nlmsghdr h = {.nlmsg_type = type,
 			     .nlmsg_flags = flags,
@@ -126,7 +126,7 @@ static size_t begin(struct answer *a, uint16_t type, uint16_t flags)
 	return at;
 }
 
-static void end(struct answer *a, size_t at)
+static void nldev_end(struct answer *a, size_t at)
 {
 	uint32_t bytes = (uint32_t)(a->n - at);
 
@@ -137,12 +137,13 @@ static void end(struct answer *a, size_t at)
 static void close_answer(struct answer *a, bool dump, int error)
 {
 	struct nlmsgerr e = {.error = error, .msg = *a->request};
-	size_t at = begin(a, dump && !error ? NLMSG_DONE : NLMSG_ERROR, dump ? NLM_F_MULTI : 0);
+	size_t at =
+		nldev_begin(a, dump && !error ? NLMSG_DONE : NLMSG_ERROR, dump ? NLM_F_MULTI : 0);
 	size_t bytes = dump && !error ? sizeof(e.error) : sizeof(e);
 
 	memcpy(a->to + a->n, &e, bytes);
 	a->n += NLMSG_ALIGN(bytes);
-	end(a, at);
+	nldev_end(a, at);
 }
 
 /* ---- devices, ports, resources, counters ---- */
@@ -277,11 +278,11 @@ static int nldev_report(struct answer *a, const struct question *q)
 		if ((!q->all && list[i].index != q->device) || !room(a, TEXT_BYTES))
 			continue;
 		found = true;
-		at = begin(a, a->request->nlmsg_type, q->all ? NLM_F_MULTI : 0);
+		at = nldev_begin(a, a->request->nlmsg_type, q->all ? NLM_F_MULTI : 0);
 		put_u32(a, RDMA_NLDEV_ATTR_DEV_INDEX, list[i].index);
 		put_text(a, RDMA_NLDEV_ATTR_DEV_NAME, list[i].name);
 		put_what(a, &list[i]);
-		end(a, at);
+		nldev_end(a, at);
 	}
 	return found ? 0 : -ENODEV;
 }

@@ -152,7 +152,7 @@ static int send_command(int fd, struct command *c, int reply_to)
 	return 0;
 }
 
-static int receive_reply(int from, struct command *c)
+static int cm_receive_reply(int from, struct command *c)
 {
 	struct {
 		struct cm_channel_reply header;
@@ -196,7 +196,7 @@ static int cm_command_run(int fd, struct command *c)
 	close(pair[1]); /* only the daemon's is left: its close is the daemon's death */
 	c->daemon_is_gone = means_gone(-rc);
 	if (!rc)
-		rc = receive_reply(pair[0], c);
+		rc = cm_receive_reply(pair[0], c);
 	else if (c->daemon_is_gone)
 		rc = -ENODEV;
 	close(pair[0]);

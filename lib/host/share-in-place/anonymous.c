@@ -73,7 +73,7 @@ static bool is_mapped(const struct file *f)
 }
 
 /* The program may have closed the descriptor and reused its number. */
-static bool is_ours(const struct file *f)
+static bool anonymous_is_ours(const struct file *f)
 {
 	struct stat st;
 
@@ -88,7 +88,7 @@ static void close_unless_mapped(struct file *f)
 		give(f, FILE_USED);
 		return;
 	}
-	if (is_ours(f))
+	if (anonymous_is_ours(f))
 		sys6(SYS_close, f->fd, 0, 0, 0, 0, 0);
 	give(f, FILE_FREE);
 }
@@ -105,7 +105,7 @@ static struct file *take_free(void)
 	return NULL;
 }
 
-static void remember(int fd, const struct stat *st, const void *at, size_t bytes)
+static void anonymous_remember(int fd, const struct stat *st, const void *at, size_t bytes)
 {
 	struct file *f = take_free();
 
@@ -178,7 +178,7 @@ static int moved_up(int fd)
 }
 
 /* Creates a file of at least `bytes`, whole pages. Returns a descriptor, or a negative number. */
-static int make_file(size_t bytes, int flags, struct stat *st)
+static int anonymous_make_file(size_t bytes, int flags, struct stat *st)
 {
 	const unsigned int huge =
 		flags & MAP_HUGETLB ? MFD_HUGETLB | ((unsigned int)flags & HUGE_SIZE) : 0;
@@ -205,13 +205,13 @@ static int make_file(size_t bytes, int flags, struct stat *st)
 static void *map_huge(void *addr, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
 	struct stat st;
-	int file = make_file(bytes, flags, &st);
+	int file = anonymous_make_file(bytes, flags, &st);
 	void *at = MAP_FAILED;
 
 	if (file >= 0)
 		at = next_mmap(addr, bytes, protection, flags & ~MAP_ANONYMOUS, file, 0);
 	if (at != MAP_FAILED) {
-		remember(file, &st, at, (size_t)st.st_size);
+		anonymous_remember(file, &st, at, (size_t)st.st_size);
 		return at;
 	}
 	if (file >= 0)
@@ -219,16 +219,16 @@ static void *map_huge(void *addr, size_t bytes, int protection, int flags, int f
 	return next_mmap(addr, bytes, protection, flags, fd, offset);
 }
 
-static bool replace(void *at, size_t bytes, int protection, int flags)
+static bool anonymous_replace(void *at, size_t bytes, int protection, int flags)
 {
 	struct stat st;
-	int file = make_file(bytes, 0, &st);
+	int file = anonymous_make_file(bytes, 0, &st);
 
 	if (file < 0)
 		return false;
 	flags &= ~(MAP_ANONYMOUS | MAP_FIXED_NOREPLACE);
 	if (next_mmap(at, bytes, protection, flags | MAP_FIXED, file, 0) != MAP_FAILED) {
-		remember(file, &st, at, bytes);
+		anonymous_remember(file, &st, at, bytes);
 		return true;
 	}
 	sys6(SYS_close, file, 0, 0, 0, 0, 0);
@@ -241,7 +241,8 @@ static void *map_small(void *addr, size_t bytes, int protection, int flags, int 
 {
 	void *at = next_mmap(addr, bytes, protection, flags & ~MAP_POPULATE, fd, offset);
 
-	if (at != MAP_FAILED && !replace(at, bytes, protection, flags) && flags & MAP_POPULATE)
+	if (at != MAP_FAILED && !anonymous_replace(at, bytes, protection, flags) &&
+	    flags & MAP_POPULATE)
 		madvise(at, bytes, MADV_POPULATE_WRITE);
 	return at;
 }

@@ -28,7 +28,7 @@ static bool in_memory(const struct statfs *fs, const struct stat *st, uint8_t *l
 	return fs->f_type == HUGETLBFS_MAGIC || fs->f_type == TMPFS_MAGIC;
 }
 
-static bool is_same(const struct stat *st, const struct vma *v)
+static bool file_is_same(const struct stat *st, const struct vma *v)
 {
 	return st->st_ino == v->inode && (st->st_dev == v->device || v->device == VMA_SEGMENT);
 }
@@ -40,11 +40,11 @@ static int open_path(const char *path, const struct vma *v, bool write, uint8_t 
 	struct stat st;
 	int fd;
 
-	if (stat(path, &st) || statfs(path, &fs) || !is_same(&st, v) ||
+	if (stat(path, &st) || statfs(path, &fs) || !file_is_same(&st, v) ||
 	    !in_memory(&fs, &st, log_page))
 		return -1;
 	fd = open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-	if (fd >= 0 && fstat(fd, &st) == 0 && is_same(&st, v))
+	if (fd >= 0 && fstat(fd, &st) == 0 && file_is_same(&st, v))
 		return fd;
 	if (fd >= 0)
 		close(fd);
@@ -57,7 +57,7 @@ static bool suits(int fd, const struct vma *v, bool write, uint8_t *log_page)
 	struct stat st;
 	int mode;
 
-	if (fstat(fd, &st) || !is_same(&st, v) || fstatfs(fd, &fs) ||
+	if (fstat(fd, &st) || !file_is_same(&st, v) || fstatfs(fd, &fs) ||
 	    !in_memory(&fs, &st, log_page))
 		return false;
 	mode = fcntl(fd, F_GETFL);
@@ -66,7 +66,7 @@ static bool suits(int fd, const struct vma *v, bool write, uint8_t *log_page)
 	return (mode & O_ACCMODE) == O_RDWR || (!write && (mode & O_ACCMODE) == O_RDONLY);
 }
 
-static int open_own(const struct vma *v, bool write, uint8_t *log_page)
+static int file_open_own(const struct vma *v, bool write, uint8_t *log_page)
 {
 	DIR *folder = opendir("/proc/self/fd");
 	struct dirent *e;
@@ -102,7 +102,7 @@ int file_open(const struct vma *v, bool write, int *fd, uint8_t *log_page)
 	if (v->device == VMA_SEGMENT) /* has no other descriptor */
 		return *fd < 0 ? -EOPNOTSUPP : 0;
 	if (*fd < 0)
-		*fd = open_own(v, write, log_page);
+		*fd = file_open_own(v, write, log_page);
 	if (*fd < 0 && v->path[0] == '/')
 		*fd = open_path(v->path, v, write, log_page);
 	return *fd < 0 ? -EOPNOTSUPP : 0;

@@ -364,7 +364,7 @@ static long fork_caught(const struct trap_call *call)
 
 /* As early as possible: handlers of libraries loaded later then run outside ours in the parent, and
  * after ours in the child. */
-static void __attribute__((constructor)) watch(void)
+static void __attribute__((constructor)) fork_install(void)
 {
 	pthread_atfork(before_fork, after_fork, in_child);
 }

@@ -34,7 +34,7 @@ static struct {
 	__typeof__(&madvise) madvise;
 } next;
 
-static void __attribute__((constructor)) find_next(void)
+static void __attribute__((constructor)) interpose_find_next(void)
 {
 	next.mmap = (__typeof__(next.mmap))dlsym(RTLD_NEXT, "mmap");
 	next.munmap = (__typeof__(next.munmap))dlsym(RTLD_NEXT, "munmap");
@@ -88,7 +88,7 @@ static bool in_pool(uintptr_t at, uintptr_t end, bool anew)
 	return found;
 }
 
-static uintptr_t end_of(const void *at, size_t bytes)
+static uintptr_t interpose_end_of(const void *at, size_t bytes)
 {
 	return ((uintptr_t)at + bytes + SHARING_PAGE - 1) & ~(uintptr_t)(SHARING_PAGE - 1);
 }
@@ -133,10 +133,11 @@ SHOWN void *mremap(void *from, size_t from_bytes, size_t bytes, int flags, ...)
 		return at;
 	anonymous_moved(from, from_bytes, at, bytes);
 	if (flags & MREMAP_DONTUNMAP)
-		in_pool((uintptr_t)from, end_of(from, from_bytes), true);
-	else if (end_of(from, bytes) < end_of(from, from_bytes)) /* the tail is unmapped in place */
-		gone((const void *)end_of(from, bytes),
-		     end_of(from, from_bytes) - end_of(from, bytes));
+		in_pool((uintptr_t)from, interpose_end_of(from, from_bytes), true);
+	else if (interpose_end_of(from, bytes) <
+		 interpose_end_of(from, from_bytes)) /* the tail is unmapped in place */
+		gone((const void *)interpose_end_of(from, bytes),
+		     interpose_end_of(from, from_bytes) - interpose_end_of(from, bytes));
 	if (flags & MREMAP_FIXED)
 		gone(at, bytes);
 	return at;
@@ -153,13 +154,13 @@ static int next_madvise(void *at, size_t bytes, int advice)
 
 /* Only the kernel knows whether memory may be dropped: not if it is locked. An MR keeps the pages
  * it had, as on other HCAs. */
-static int drop(void *at, size_t bytes, int advice)
+static int interpose_drop(void *at, size_t bytes, int advice)
 {
 	int rc = next_madvise(at, bytes, advice), error = errno;
 
 	/* ENOMEM: there was a hole in the range that it dropped. */
 	if ((rc == 0 || error == ENOMEM) && pool.fd >= 0) {
-		if (in_pool((uintptr_t)at, end_of(at, bytes), true))
+		if (in_pool((uintptr_t)at, interpose_end_of(at, bytes), true))
 			sharing_unmapped(at, bytes);
 		/* Another thread may have made it private meanwhile, with its contents. */
 		next_madvise(at, bytes, advice);
@@ -171,10 +172,10 @@ static int drop(void *at, size_t bytes, int advice)
 SHOWN int madvise(void *at, size_t bytes, int advice)
 {
 	if (advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED)
-		return drop(at, bytes, advice);
+		return interpose_drop(at, bytes, advice);
 	/* A file's pages can only be freed immediately. */
-	if (advice == MADV_FREE && in_pool((uintptr_t)at, end_of(at, bytes), false))
-		return drop(at, bytes, MADV_DONTNEED);
+	if (advice == MADV_FREE && in_pool((uintptr_t)at, interpose_end_of(at, bytes), false))
+		return interpose_drop(at, bytes, MADV_DONTNEED);
 	return next_madvise(at, bytes, advice);
 }
 

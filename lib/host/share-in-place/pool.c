@@ -45,7 +45,7 @@ void pool_forget(void)
 	common = NO_WINDOW;
 }
 
-static int make(void)
+static int pool_make(void)
 {
 	int fd = memfd_create("softhca", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	char path[64];
@@ -83,7 +83,7 @@ int pool_open(void)
 {
 	if (pool.fd >= 0)
 		return 0;
-	return pool_limited() ? -EFBIG : make();
+	return pool_limited() ? -EFBIG : pool_make();
 }
 
 /* Reserves room for freeing a window later, when allocating may be impossible. */
@@ -200,7 +200,7 @@ static void account(const struct part *p, int n)
 	__atomic_store_n(&idle.parts, idle.parts + (uint32_t)n, __ATOMIC_RELAXED);
 }
 
-static void insert(uint32_t i, struct part part)
+static void pool_insert(uint32_t i, struct part part)
 {
 	memmove(&parts[i + 1], &parts[i], (part_count - i) * sizeof(parts[0]));
 	parts[i] = part;
@@ -234,11 +234,12 @@ void part_add(uint64_t begin, uint64_t end, uintptr_t addr, bool alias)
 	    (begin & ((1ull << WINDOW_LOG) - 1)))
 		part_resize(before, before->begin, end);
 	else
-		insert(i, (struct part){.begin = begin, .end = end, .addr = addr, .alias = alias});
+		pool_insert(
+			i, (struct part){.begin = begin, .end = end, .addr = addr, .alias = alias});
 }
 
 /* Splits the part at that offset. */
-static void cut(uint64_t offset)
+static void pool_cut(uint64_t offset)
 {
 	uint32_t i = part_at(offset);
 	struct part upper;
@@ -249,7 +250,7 @@ static void cut(uint64_t offset)
 	upper.addr += offset - upper.begin;
 	upper.begin = offset;
 	part_resize(&parts[i], parts[i].begin, offset);
-	insert(i + 1, upper);
+	pool_insert(i + 1, upper);
 }
 
 void parts_use(uint64_t begin, uint64_t end, uintptr_t addr, int n)
@@ -259,18 +260,18 @@ void parts_use(uint64_t begin, uint64_t end, uintptr_t addr, int n)
 	bool alias;
 	uint32_t i;
 
-	cut(begin);
-	cut(end);
+	pool_cut(begin);
+	pool_cut(end);
 	for (i = part_at(begin); at < end; at = parts[i++].end) {
 		/* Grown by mremap(): in the pool without having been swapped. */
 		alias = part_alias(at);
 		if (i == part_count || parts[i].begin > at)
-			insert(i, (struct part){.begin = at,
-						.end = i < part_count && parts[i].begin < end
-							       ? parts[i].begin
-							       : end,
-						.addr = addr + (at - begin),
-						.alias = alias});
+			pool_insert(i, (struct part){.begin = at,
+						     .end = i < part_count && parts[i].begin < end
+								    ? parts[i].begin
+								    : end,
+						     .addr = addr + (at - begin),
+						     .alias = alias});
 		account(&parts[i], -1);
 		parts[i].users += (uint32_t)n;
 		if (!parts[i].users)

@@ -39,7 +39,7 @@ void sharing_lock_reset(void)
 
 /* ---- from private to shared ---- */
 
-static int allowed(const struct vma *v, uintptr_t at, bool write)
+static int sharing_allowed(const struct vma *v, uintptr_t at, bool write)
 {
 	if (v->start > at || !(v->protection & (PROT_READ | PROT_WRITE)))
 		return -EFAULT;
@@ -65,7 +65,7 @@ static int make_shared(struct vma_reader *r, uintptr_t at, uintptr_t end, bool w
 	asked_end = end;
 	sharing_reached(at);
 	while (at < end && !rc) {
-		rc = vma_find(r, at, &v) ? allowed(&v, at, write) : -EFAULT;
+		rc = vma_find(r, at, &v) ? sharing_allowed(&v, at, write) : -EFAULT;
 		if (rc || v.shared) {
 			at = v.end;
 			continue;
@@ -98,7 +98,7 @@ static bool continues(const struct sharing *s, const struct vma *v, uint64_t off
 }
 
 /* Does the file contain all pages of the piece? Its last page may be partial. */
-static int inside(const struct sharing_piece *p)
+static int sharing_inside(const struct sharing_piece *p)
 {
 	const uint64_t page = 1ull << p->log_page;
 	struct stat st;
@@ -125,11 +125,11 @@ static int piece_open(struct sharing_piece *p, const struct vma *v, bool write)
 	p->bytes = (p->bytes + (p->addr & (page - 1)) + page - 1) & ~(page - 1);
 	p->offset &= ~(page - 1);
 	p->addr &= ~(page - 1);
-	return inside(p);
+	return sharing_inside(p);
 }
 
 /* The part [at, end) of one shared mapping. */
-static int add_piece(struct sharing *s, const struct vma *v, uintptr_t at, uintptr_t end)
+static int sharing_add_piece(struct sharing *s, const struct vma *v, uintptr_t at, uintptr_t end)
 {
 	const uint64_t offset = v->offset + (at - v->start);
 	struct sharing_piece *p;
@@ -137,7 +137,7 @@ static int add_piece(struct sharing *s, const struct vma *v, uintptr_t at, uintp
 	if (continues(s, v, offset)) {
 		p = &s->pieces[s->count - 1];
 		p->bytes += end - at;
-		return pool_has(v) ? 0 : inside(p);
+		return pool_has(v) ? 0 : sharing_inside(p);
 	}
 	p = piece_new(s);
 	if (!p)
@@ -154,18 +154,18 @@ static int add_piece(struct sharing *s, const struct vma *v, uintptr_t at, uintp
 }
 
 /* Walks [at, end), which must be shared throughout. -ESTALE: it is not. */
-static int walk(struct sharing *s, struct vma_reader *r, uintptr_t at, uintptr_t end, bool write,
-		bool add)
+static int sharing_walk(struct sharing *s, struct vma_reader *r, uintptr_t at, uintptr_t end,
+			bool write, bool add)
 {
 	struct vma v;
 	int rc = 0;
 
 	while (at < end && !rc) {
-		rc = vma_find(r, at, &v) ? allowed(&v, at, write) : -EFAULT;
+		rc = vma_find(r, at, &v) ? sharing_allowed(&v, at, write) : -EFAULT;
 		if (!rc && !v.shared)
 			rc = -ESTALE;
 		if (!rc && add)
-			rc = add_piece(s, &v, at, end < v.end ? end : v.end);
+			rc = sharing_add_piece(s, &v, at, end < v.end ? end : v.end);
 		s->writable = s->writable && v.protection & PROT_WRITE;
 		at = v.end;
 	}
@@ -190,7 +190,7 @@ static bool of_pool(const struct sharing_piece *p)
 	return pool.fd >= 0 && p->inode == pool.inode && p->device == pool.device;
 }
 
-static int use(const struct sharing *s, int n)
+static int sharing_use(const struct sharing *s, int n)
 {
 	if (n > 0 && parts_reserve(s->count * 3))
 		return -ENOMEM;
@@ -221,7 +221,7 @@ static bool alone_in_window(uint32_t i)
 
 /* ---- parts without users ---- */
 
-static void forget(uint32_t i)
+static void sharing_forget(uint32_t i)
 {
 	if (alone_in_window(i) && !parts[i].alias)
 		pool_window_free(parts[i].begin & ~((1ull << WINDOW_LOG) - 1));
@@ -229,13 +229,13 @@ static void forget(uint32_t i)
 }
 
 /* Makes a part private and removes it. False: still shared, try again later. */
-static bool give_back(uint32_t i)
+static bool sharing_give_back(uint32_t i)
 {
 	const struct part part = parts[i];
 
 	if (!swap_out(&part, limit_of(i)))
 		return false;
-	forget(i);
+	sharing_forget(i);
 	return true;
 }
 
@@ -243,7 +243,7 @@ static bool give_back(uint32_t i)
 static void release(uint32_t i)
 {
 	swap_punch(parts[i].begin, limit_of(i));
-	forget(i);
+	sharing_forget(i);
 }
 
 void sharing_reclaim(void)
@@ -259,7 +259,7 @@ void sharing_reclaim(void)
 			part_remove(i + 1);
 			part_resize(&parts[i], parts[i].begin, end);
 		}
-		if (parts[i].users || !give_back(i))
+		if (parts[i].users || !sharing_give_back(i))
 			i++;
 	}
 }
@@ -295,7 +295,7 @@ static uint32_t oldest(void)
 	return found;
 }
 
-static int64_t now_s(void)
+static int64_t sharing_now_s(void)
 {
 	struct timespec t;
 
@@ -304,10 +304,10 @@ static int64_t now_s(void)
 }
 
 /* Frees what was unmapped without our notice, as by the C library's free(). */
-static void collect(void)
+static void sharing_collect(void)
 {
 	static int64_t last;
-	const int64_t now = now_s();
+	const int64_t now = sharing_now_s();
 
 	if (!idle.parts || now == last || pool_lost())
 		return;
@@ -327,7 +327,7 @@ static void give_back_stack(void)
 		const struct part *p = &parts[i];
 
 		if (p->users || !swap_is_stack(p->addr, p->addr + (p->end - p->begin)) ||
-		    pool_lost() || !give_back(i))
+		    pool_lost() || !sharing_give_back(i))
 			i++;
 	}
 }
@@ -345,9 +345,9 @@ static void settle(void)
 	if (!idle.parts)
 		return;
 	give_back_stack();
-	collect();
+	sharing_collect();
 	while ((idle.bytes > max || idle.parts > KEEP_PARTS_MAX) && !pool_lost() &&
-	       give_back(oldest()))
+	       sharing_give_back(oldest()))
 		;
 }
 
@@ -443,9 +443,9 @@ static int share(struct sharing *s, bool write)
 		rc = make_shared(&reader, at, end, write);
 		s->writable = true;
 		if (!rc)
-			rc = walk(s, &reader, at, end, write, false);
+			rc = sharing_walk(s, &reader, at, end, write, false);
 		if (!rc)
-			rc = walk(s, &reader, at, end, write, true);
+			rc = sharing_walk(s, &reader, at, end, write, true);
 		if (rc) {
 			sharing_close_files(s);
 			s->count = 0;
@@ -455,7 +455,7 @@ static int share(struct sharing *s, bool write)
 	if (rc)
 		return rc == -ESTALE ? -EFAULT : rc;
 	envelope(s);
-	return use(s, 1);
+	return sharing_use(s, 1);
 }
 
 int sharing_get(const void *addr, size_t length, bool write, struct sharing **out)
@@ -482,7 +482,7 @@ int sharing_get(const void *addr, size_t length, bool write, struct sharing **ou
 		link_it(s);
 	else
 		settle();
-	collect();
+	sharing_collect();
 	sharing_unlock();
 	if (rc) {
 		sharing_close_files(s);
@@ -512,7 +512,7 @@ void sharing_put(struct sharing *s)
 		return;
 	sharing_lock();
 	unlink_it(s);
-	use(s, -1);
+	sharing_use(s, -1);
 	settle();
 	sharing_unlock();
 	sharing_close_files(s);

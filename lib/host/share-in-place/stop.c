@@ -96,7 +96,7 @@ void sharing_worker_wakes(struct sharing_worker *w)
 }
 
 /* Holds the thread if it is a sleeping worker. */
-static bool hold(uint32_t tid)
+static bool stop_hold(uint32_t tid)
 {
 	for (unsigned int i = 0; i < WORKERS_MAX; i++) {
 		uint32_t expected = WORKER_SLEEPS;
@@ -132,7 +132,7 @@ __asm__(".text\n.globl sharing_sigreturn\n.hidden sharing_sigreturn\n.type "
 	"sharing_sigreturn:\nmov $15, %eax\nsyscall\nhlt\n");
 #endif
 
-static void pass_on(int sig, siginfo_t *info, void *context)
+static void stop_pass_on(int sig, siginfo_t *info, void *context)
 {
 	if (former.word != (uintptr_t)SIG_DFL && former.word != (uintptr_t)SIG_IGN)
 		former.handler(sig, info, context);
@@ -184,7 +184,7 @@ static void on_stop(int sig, siginfo_t *info, void *context)
 
 	if (info->si_code != SI_QUEUE || which < (uintptr_t)slots ||
 	    which >= (uintptr_t)(slots + THREADS_MAX)) {
-		pass_on(sig, info, context);
+		stop_pass_on(sig, info, context);
 		return;
 	}
 	now = __atomic_load_n(&number, __ATOMIC_SEQ_CST);
@@ -245,7 +245,7 @@ static uint32_t to_number(const char *text)
 	return n;
 }
 
-static bool known(uint32_t tid)
+static bool stop_known(uint32_t tid)
 {
 	for (uint32_t i = 0; i < slot_count; i++)
 		if (slots[i].tid == tid)
@@ -254,9 +254,9 @@ static bool known(uint32_t tid)
 }
 
 /* Signals one thread. True: it was not known before and must be waited for. */
-static bool meet(uint32_t tid, uint32_t self, long pid)
+static bool stop_signal(uint32_t tid, uint32_t self, long pid)
 {
-	if (tid == self || known(tid) || hold(tid) || slot_count == THREADS_MAX)
+	if (tid == self || stop_known(tid) || stop_hold(tid) || slot_count == THREADS_MAX)
 		return false;
 	slots[slot_count] = (struct slot){.tid = tid};
 	if (ask_to_stop(&slots[slot_count], pid) < 0)
@@ -280,7 +280,7 @@ static long meet_all(uint32_t self, long pid)
 			const struct entry *e = (const struct entry *)(buffer + at);
 			uint32_t tid = to_number(e->name);
 
-			met += tid && meet(tid, self, pid);
+			met += tid && stop_signal(tid, self, pid);
 			at += e->bytes;
 		}
 	}
@@ -331,7 +331,7 @@ static uint32_t first_missing(uint32_t from)
 	return from;
 }
 
-static int64_t now_s(void)
+static int64_t stop_now_s(void)
 {
 	struct timespec t;
 
@@ -343,7 +343,7 @@ static int64_t now_s(void)
 static int wait_for_all(void)
 {
 	const struct timespec a_while = {.tv_nsec = LOOK_AGAIN_NS};
-	const int64_t limit = now_s() + PATIENCE_S;
+	const int64_t limit = stop_now_s() + PATIENCE_S;
 	uint32_t i = 0;
 
 	for (;;) {
@@ -358,7 +358,7 @@ static int wait_for_all(void)
 		for (uint32_t m = i; m < slot_count; m++)
 			if (__atomic_load_n(&slots[m].stopped, __ATOMIC_SEQ_CST) != number)
 				slots[m].gone = runs_no_more(slots[m].tid);
-		if (now_s() > limit)
+		if (stop_now_s() > limit)
 			return -EAGAIN;
 	}
 }

@@ -218,7 +218,7 @@ static bool is_alias(const struct vma *v)
 }
 
 /* The heap and .data are not grown by mremap(), so they need no window. */
-static bool stays(const struct step *s, uintptr_t end)
+static bool swap_stays(const struct step *s, uintptr_t end)
 {
 	return end - s->at < HUGE_BYTES && !is_alias(&s->vma) &&
 	       (s->vma.inode || strcmp(s->vma.path, "[heap]") == 0);
@@ -242,7 +242,7 @@ int swap_in(const struct vma *v, uintptr_t at, uintptr_t end, uintptr_t *next)
 	s.at &= ~(huge - 1);
 	end = lower((end + huge - 1) & ~(huge - 1), s.vma.end);
 	end = lower(end, s.at + WINDOW_FILL_MAX);
-	small = stays(&s, end);
+	small = swap_stays(&s, end);
 	rc = parts_reserve(1);
 	if (!rc)
 		s.offset = small ? pool_common(end - s.at) : pool_window();
@@ -310,7 +310,7 @@ static int step_out(struct step *s, bool alias)
 /* ---- out, in the child of a fork ---- */
 
 /* Reads [offset, end) of the pool to `to`, which is empty. 0, -errno. */
-static long read_all(uintptr_t to, uint64_t offset, uint64_t end)
+static long swap_read_all(uintptr_t to, uint64_t offset, uint64_t end)
 {
 	uint64_t at = offset;
 
@@ -354,7 +354,7 @@ int swap_out_child(const struct vma *v, bool lost)
 
 	if (copy < 0)
 		return (int)copy;
-	if (lost || read_all((uintptr_t)copy, v->offset, v->offset + (uint64_t)bytes) < 0) {
+	if (lost || swap_read_all((uintptr_t)copy, v->offset, v->offset + (uint64_t)bytes) < 0) {
 		if (!(v->protection & PROT_READ))
 			sys6(SYS_mprotect, at, bytes, PROT_READ | v->protection, 0, 0, 0);
 		copy_all((uintptr_t)copy, v->start, (size_t)bytes);

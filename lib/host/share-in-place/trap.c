@@ -86,7 +86,7 @@ bool trap_on_own_stack(void (*fn)(void *arg), void *arg)
 
 /* ---- the calls ---- */
 
-static long dispatch(int on)
+static long trap_dispatch(int on)
 {
 	/* The return from the handler is always allowed. */
 	return sys6(SYS_prctl, DISPATCH, on, on ? (long)sharing_sigreturn : 0,
@@ -94,10 +94,10 @@ static long dispatch(int on)
 }
 
 /* Ends the trap, in the thread that set it or in its child. */
-static void end(void)
+static void trap_stop(void)
 {
 	room->selector = ALLOW;
-	dispatch(0);
+	trap_dispatch(0);
 	armed = false;
 }
 
@@ -185,7 +185,7 @@ static long set_mask(const struct trap_call *call, ucontext_t *u)
 
 /* ---- the signal ---- */
 
-static void pass_on(int sig, siginfo_t *info, void *context)
+static void trap_pass_on(int sig, siginfo_t *info, void *context)
 {
 	if (former.word == (uintptr_t)SIG_IGN)
 		return;
@@ -209,13 +209,13 @@ static void trap_serve(void *context)
 
 	if (what == CANNOT) {
 		trap_ops->lost((uintptr_t)r[REG_RSP]);
-		end();
+		trap_stop();
 		r[REG_RIP] -= INSTRUCTION_BYTES;
 		return;
 	}
 	if (what == FORKS) {
 		result = trap_ops->forks(&room->call);
-		end();
+		trap_stop();
 	} else {
 		result = what == MASKS ? set_mask(&room->call, u) : trap_fork(&room->call);
 		room->selector = BLOCK;
@@ -228,7 +228,7 @@ static void on_call(int sig, siginfo_t *info, void *context)
 	const greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
 
 	if (info->si_code != IS_DISPATCH || !armed || !pthread_equal(owner, pthread_self())) {
-		pass_on(sig, info, context);
+		trap_pass_on(sig, info, context);
 		return;
 	}
 	room->selector = ALLOW;
@@ -255,7 +255,7 @@ bool trap_arm(const struct trap_ops *ops)
 	owner = pthread_self();
 	trap_ops = ops;
 	room->selector = ALLOW;
-	if (dispatch(1) < 0)
+	if (trap_dispatch(1) < 0)
 		return false;
 	action_set(SIGSYS, &mine, &former);
 	armed = true;
@@ -266,7 +266,7 @@ bool trap_arm(const struct trap_ops *ops)
 void trap_disarm(void)
 {
 	if (armed)
-		end();
+		trap_stop();
 	action_set(SIGSYS, &former, NULL);
 }
 

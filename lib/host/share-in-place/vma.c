@@ -25,13 +25,14 @@ enum { QUERY_COVERING_OR_NEXT = 16, QUERY_OF_FILES = 32 };
 
 bool vma_only_text;
 
-static uint64_t device_of(uint64_t major, uint64_t minor, const char *path)
+static uint64_t vma_device_of(uint64_t major, uint64_t minor, const char *path)
 {
 	return strncmp(path, "/SYSV", 5) == 0 ? VMA_SEGMENT : makedev(major, minor);
 }
 
 /* `which`: only mappings with these properties. */
-static bool ask(struct vma_reader *r, uintptr_t addr, unsigned int which, struct vma *out, long *rc)
+static bool vma_query(struct vma_reader *r, uintptr_t addr, unsigned int which, struct vma *out,
+		      long *rc)
 {
 	struct map_query q = {.size = sizeof(q),
 			      .flags = QUERY_COVERING_OR_NEXT | which,
@@ -51,7 +52,7 @@ static bool ask(struct vma_reader *r, uintptr_t addr, unsigned int which, struct
 	out->start = q.start;
 	out->end = q.end;
 	out->offset = q.offset;
-	out->device = device_of(q.major, q.minor, out->path);
+	out->device = vma_device_of(q.major, q.minor, out->path);
 	out->inode = q.inode;
 	out->page_bytes = q.page_bytes;
 	out->shared = q.vma_flags & QUERY_SHARED;
@@ -74,7 +75,7 @@ int vma_open(struct vma_reader *r)
 	r->kept = false;
 	r->last.end = r->begin = r->end = 0;
 	if (asks < 0)
-		asks = ask(r, 0, 0, &any, &rc) || rc == -ENOENT;
+		asks = vma_query(r, 0, 0, &any, &rc) || rc == -ENOENT;
 	r->asks = asks && !vma_only_text;
 	return 0;
 }
@@ -172,7 +173,7 @@ int vma_open_kept(struct vma_reader *r)
 
 /* ---- text ---- */
 
-static uint64_t number(const char **at, const char *end, unsigned int base)
+static uint64_t vma_number(const char **at, const char *end, unsigned int base)
 {
 	uint64_t n = 0;
 
@@ -201,9 +202,9 @@ static void vma_parse(const char *at, const char *end, struct vma *out)
 	uint64_t major, minor;
 	size_t n;
 
-	out->start = number(&at, end, 16);
+	out->start = vma_number(&at, end, 16);
 	next(&at, end);
-	out->end = number(&at, end, 16);
+	out->end = vma_number(&at, end, 16);
 	next(&at, end);
 	out->protection = next(&at, end) == 'r' ? PROT_READ : 0;
 	out->protection |= next(&at, end) == 'w' ? PROT_WRITE : 0;
@@ -211,13 +212,13 @@ static void vma_parse(const char *at, const char *end, struct vma *out)
 	out->shared = next(&at, end) == 's';
 	out->page_bytes = 0;
 	next(&at, end);
-	out->offset = number(&at, end, 16);
+	out->offset = vma_number(&at, end, 16);
 	next(&at, end);
-	major = number(&at, end, 16);
+	major = vma_number(&at, end, 16);
 	next(&at, end);
-	minor = number(&at, end, 16);
+	minor = vma_number(&at, end, 16);
 	next(&at, end);
-	out->inode = number(&at, end, 10);
+	out->inode = vma_number(&at, end, 10);
 	while (at < end && *at == ' ')
 		at++;
 	n = (size_t)(end - at);
@@ -225,7 +226,7 @@ static void vma_parse(const char *at, const char *end, struct vma *out)
 		n = 0;
 	memcpy(out->path, at, n);
 	out->path[n] = 0;
-	out->device = device_of(major, minor, out->path);
+	out->device = vma_device_of(major, minor, out->path);
 }
 
 /* The next line, without its newline. False: none. */
@@ -259,10 +260,10 @@ static bool read_from(struct vma_reader *r, uintptr_t addr, struct vma *out, boo
 
 	while (line(r, &at, &end)) {
 		const char *p = at;
-		uintptr_t start = number(&p, end, 16);
+		uintptr_t start = vma_number(&p, end, 16);
 
 		next(&p, end);
-		if (number(&p, end, 16) > addr) {
+		if (vma_number(&p, end, 16) > addr) {
 			/* The first line read may lie beyond addr. */
 			*passed = first && start > addr;
 			vma_parse(at, end, out);
@@ -293,7 +294,7 @@ bool vma_find(struct vma_reader *r, uintptr_t addr, struct vma *out)
 		return find_in_text(r, addr, out);
 	if (addr >= r->last.end || addr < r->last.start) {
 		r->last.end = 0;
-		if (!ask(r, addr, 0, &r->last, &rc))
+		if (!vma_query(r, addr, 0, &r->last, &rc))
 			return false;
 	}
 	*out = r->last;
@@ -305,7 +306,7 @@ bool vma_find_shared(struct vma_reader *r, uintptr_t addr, struct vma *out)
 	long rc;
 
 	if (r->asks)
-		return ask(r, addr, QUERY_SHARED | QUERY_OF_FILES, out, &rc);
+		return vma_query(r, addr, QUERY_SHARED | QUERY_OF_FILES, out, &rc);
 	for (; find_in_text(r, addr, out); addr = out->end)
 		if (out->shared)
 			return true;

@@ -77,7 +77,8 @@ static int identity(void)
 }
 
 /* Fills in the public part; the rest is set up. */
-static struct ibv_context *show(struct shca_context *c, struct ibv_device *device, int cmd_fd)
+static struct ibv_context *context_fill(struct shca_context *c, struct ibv_device *device,
+					int cmd_fd)
 {
 	struct ibv_context *public = &c->verbs.context;
 
@@ -118,7 +119,7 @@ VERBS_PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
 	int cmd_fd = -1, error = c ? connect_to(c, device->name, &cmd_fd) : ENOMEM;
 
 	if (!error)
-		return show(c, device, cmd_fd);
+		return context_fill(c, device, cmd_fd);
 	if (c)
 		softhca_close(c->hca);
 	free(c);
@@ -126,7 +127,7 @@ VERBS_PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
 	return NULL;
 }
 
-static bool same_file(int a, int b)
+static bool context_same_file(int a, int b)
 {
 	struct stat x, y;
 
@@ -143,7 +144,7 @@ struct ibv_context *context_import(int cmd_fd)
 		return NULL;
 	pthread_mutex_lock(&contexts_lock);
 	for (from = contexts; from; from = from->next)
-		if (same_file(from->verbs.context.cmd_fd, cmd_fd))
+		if (context_same_file(from->verbs.context.cmd_fd, cmd_fd))
 			break;
 	if (from) {
 		c->hca = from->hca;
@@ -152,7 +153,7 @@ struct ibv_context *context_import(int cmd_fd)
 	}
 	pthread_mutex_unlock(&contexts_lock);
 	if (device)
-		return show(c, device, cmd_fd);
+		return context_fill(c, device, cmd_fd);
 	free(c);
 	errno = fcntl(cmd_fd, F_GETFD) < 0 ? EBADF : EOPNOTSUPP;
 	return NULL;

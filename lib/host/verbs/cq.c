@@ -51,8 +51,8 @@ static void channel_use(struct ibv_comp_channel *channel, int by)
 }
 
 /* NULL with errno. */
-static struct shca_cq *make(struct ibv_context *c, uint32_t entries, void *user,
-			    struct ibv_comp_channel *channel, uint32_t vector)
+static struct shca_cq *create_cq(struct ibv_context *c, uint32_t entries, void *user,
+				 struct ibv_comp_channel *channel, uint32_t vector)
 {
 	struct shca_cq *cq;
 
@@ -87,7 +87,7 @@ VERBS_PUBLIC struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, 
 {
 	/* Negative numbers become too large ones. */
 	struct shca_cq *cq =
-		make(context, (uint32_t)cqe, cq_context, channel, (uint32_t)comp_vector);
+		create_cq(context, (uint32_t)cqe, cq_context, channel, (uint32_t)comp_vector);
 
 	return cq ? &cq->ibv : NULL;
 }
@@ -103,7 +103,7 @@ struct ibv_cq_ex *shca_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_at
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	cq = make(c, attr->cqe, attr->cq_context, attr->channel, attr->comp_vector);
+	cq = create_cq(c, attr->cqe, attr->cq_context, attr->channel, attr->comp_vector);
 	if (!cq)
 		return NULL;
 	cq->single_thread = flags != 0;

@@ -6,7 +6,7 @@
 #include <sched.h>
 #include "verbs_priv.h"
 
-static struct shca_cq *of(struct ibv_cq_ex *cq)
+static struct shca_cq *ex_cq(struct ibv_cq_ex *cq)
 {
 	return container(cq, struct shca_cq, ex);
 }
@@ -27,12 +27,12 @@ static inline int cq_ex_take(struct shca_cq *cq)
 
 static int start_single(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
-	return unlikely(attr && attr->comp_mask) ? EINVAL : cq_ex_take(of(ex));
+	return unlikely(attr && attr->comp_mask) ? EINVAL : cq_ex_take(ex_cq(ex));
 }
 
 static int next_poll(struct ibv_cq_ex *ex)
 {
-	return cq_ex_take(of(ex));
+	return cq_ex_take(ex_cq(ex));
 }
 
 static void end_single(struct ibv_cq_ex *ex)
@@ -42,14 +42,14 @@ static void end_single(struct ibv_cq_ex *ex)
 
 static void end_poll(struct ibv_cq_ex *ex)
 {
-	__atomic_store_n(&of(ex)->polled, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&ex_cq(ex)->polled, 0, __ATOMIC_RELEASE);
 }
 
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
 	int rc;
 
-	while (unlikely(__atomic_exchange_n(&of(ex)->polled, 1, __ATOMIC_ACQUIRE)))
+	while (unlikely(__atomic_exchange_n(&ex_cq(ex)->polled, 1, __ATOMIC_ACQUIRE)))
 		sched_yield();
 	rc = start_single(ex, attr);
 	if (rc)
@@ -59,13 +59,13 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
 {
-	return (enum ibv_wc_opcode)of(ex)->now.opcode;
+	return (enum ibv_wc_opcode)ex_cq(ex)->now.opcode;
 }
 
 #define READS(type, name, field)                                                                   \
 	static type name(struct ibv_cq_ex *ex)                                                     \
 	{                                                                                          \
-		return of(ex)->now.field;                                                          \
+		return ex_cq(ex)->now.field;                                                       \
 	}
 READS(uint32_t, read_vendor_err, vendor_err)
 READS(uint32_t, read_byte_len, byte_len)

@@ -28,7 +28,7 @@ static int check(const struct ibv_qp_init_attr_ex *attr)
 	return 0;
 }
 
-static struct softhca_qp *make(struct shca_qp *qp, struct ibv_qp_init_attr_ex *attr)
+static struct softhca_qp *create_native_qp(struct shca_qp *qp, struct ibv_qp_init_attr_ex *attr)
 {
 	struct softhca_qp_init_attr init = {
 		.user = qp,
@@ -54,7 +54,7 @@ static struct softhca_qp *make(struct shca_qp *qp, struct ibv_qp_init_attr_ex *a
 	return made;
 }
 
-static void show(struct shca_qp *qp, const struct ibv_qp_init_attr_ex *attr)
+static void qp_fill(struct shca_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
 	qp->sig_all = attr->sq_sig_all != 0;
 	qp->ibv.context = attr->pd->context;
@@ -86,12 +86,12 @@ struct ibv_qp *shca_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)
 		return NULL;
-	qp->qp = make(qp, attr);
+	qp->qp = create_native_qp(qp, attr);
 	if (!qp->qp) {
 		free(qp);
 		return NULL;
 	}
-	show(qp, attr);
+	qp_fill(qp, attr);
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
 		rc = qp_ex_fill(qp, attr->send_ops_flags);
 		if (rc) {

@@ -21,7 +21,7 @@ struct shca_batch {
 	uint8_t *data;		 /* max_inline bytes: its inline data, while pending */
 };
 
-static inline struct shca_qp *of(struct ibv_qp_ex *ex)
+static inline struct shca_qp *ex_qp(struct ibv_qp_ex *ex)
 {
 	return container(ex, struct shca_qp, ex);
 }
@@ -42,12 +42,12 @@ static inline void put_pending(struct shca_qp *qp)
 
 static void wr_start(struct ibv_qp_ex *ex)
 {
-	softhca_post_start(of(ex)->qp);
+	softhca_post_start(ex_qp(ex)->qp);
 }
 
 static int wr_complete(struct ibv_qp_ex *ex)
 {
-	struct shca_qp *qp = of(ex);
+	struct shca_qp *qp = ex_qp(ex);
 
 	put_pending(qp);
 	return verbs_status(softhca_post_end(qp->qp));
@@ -55,19 +55,19 @@ static int wr_complete(struct ibv_qp_ex *ex)
 
 static void wr_abort(struct ibv_qp_ex *ex)
 {
-	struct shca_qp *qp = of(ex);
+	struct shca_qp *qp = ex_qp(ex);
 
 	qp->batch->pending = false;
 	softhca_post_abort(qp->qp);
 }
 
 /* Begins the next request. */
-static inline struct softhca_send_wr *begin(struct ibv_qp_ex *ex, enum softhca_wr_opcode opcode,
-					    uint32_t imm)
+static inline struct softhca_send_wr *wr_begin(struct ibv_qp_ex *ex, enum softhca_wr_opcode opcode,
+					       uint32_t imm)
 {
-	struct shca_batch *b = of(ex)->batch;
+	struct shca_batch *b = ex_qp(ex)->batch;
 
-	put_pending(of(ex));
+	put_pending(ex_qp(ex));
 	b->pending = true;
 	b->wr.wr_id = ex->wr_id;
 	b->wr.num_sge = 0;
@@ -89,23 +89,23 @@ static void spoil(struct shca_batch *b)
 
 static void wr_send(struct ibv_qp_ex *ex)
 {
-	begin(ex, SOFTHCA_WR_SEND, 0);
+	wr_begin(ex, SOFTHCA_WR_SEND, 0);
 }
 
 static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm_data)
 {
-	begin(ex, SOFTHCA_WR_SEND_WITH_IMM, imm_data);
+	wr_begin(ex, SOFTHCA_WR_SEND_WITH_IMM, imm_data);
 }
 
 static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 {
-	begin(ex, SOFTHCA_WR_SEND_WITH_INV, rkey);
+	wr_begin(ex, SOFTHCA_WR_SEND_WITH_INV, rkey);
 }
 
 static inline void rdma(struct ibv_qp_ex *ex, enum softhca_wr_opcode opcode, uint32_t rkey,
 			uint64_t remote_addr, uint32_t imm)
 {
-	struct softhca_send_wr *wr = begin(ex, opcode, imm);
+	struct softhca_send_wr *wr = wr_begin(ex, opcode, imm);
 
 	wr->wr.rdma.remote_addr = remote_addr;
 	wr->wr.rdma.rkey = rkey;
@@ -130,7 +130,7 @@ static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_ad
 static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
 			      uint64_t compare, uint64_t swap)
 {
-	struct softhca_send_wr *wr = begin(ex, SOFTHCA_WR_ATOMIC_CMP_AND_SWP, 0);
+	struct softhca_send_wr *wr = wr_begin(ex, SOFTHCA_WR_ATOMIC_CMP_AND_SWP, 0);
 
 	wr->wr.atomic.remote_addr = remote_addr;
 	wr->wr.atomic.compare_add = compare;
@@ -141,7 +141,7 @@ static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remo
 static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
 				uint64_t add)
 {
-	struct softhca_send_wr *wr = begin(ex, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD, 0);
+	struct softhca_send_wr *wr = wr_begin(ex, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD, 0);
 
 	wr->wr.atomic.remote_addr = remote_addr;
 	wr->wr.atomic.compare_add = add;
@@ -151,33 +151,33 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
 static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
 			    const void *atomic_wr)
 {
-	struct shca_batch *b = of(ex)->batch;
+	struct shca_batch *b = ex_qp(ex)->batch;
 
 	rdma(ex, SOFTHCA_WR_ATOMIC_WRITE, rkey, remote_addr, 0);
 	b->wr.send_flags |= SOFTHCA_SEND_INLINE;
 	b->wr.num_sge = 1;
 	b->wr.sg_list = b->sge;
 	b->sge[0] = (struct softhca_sge){.addr = (uintptr_t)atomic_wr, .length = sizeof(uint64_t)};
-	batch_put(of(ex));
+	batch_put(ex_qp(ex));
 }
 
 static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, size_t len,
 		     uint8_t type, uint8_t level)
 {
-	struct softhca_send_wr *wr = begin(ex, SOFTHCA_WR_FLUSH, 0);
+	struct softhca_send_wr *wr = wr_begin(ex, SOFTHCA_WR_FLUSH, 0);
 
 	wr->wr.atomic.remote_addr = remote_addr;
 	wr->wr.atomic.swap = len;
 	wr->wr.atomic.compare_add = type | (uint64_t)level * SOFTHCA_FLUSH_REGION;
 	wr->wr.atomic.rkey = rkey;
 	if (unlikely(len > UINT32_MAX || type >= SOFTHCA_FLUSH_REGION))
-		spoil(of(ex)->batch);
+		spoil(ex_qp(ex)->batch);
 }
 
 static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 		       const struct ibv_mw_bind_info *bind_info)
 {
-	struct softhca_send_wr *wr = begin(ex, SOFTHCA_WR_BIND_MW, 0);
+	struct softhca_send_wr *wr = wr_begin(ex, SOFTHCA_WR_BIND_MW, 0);
 
 	wr->wr.bind_mw.mw = to_shca_mw(mw)->mw;
 	wr->wr.bind_mw.rkey = rkey;
@@ -186,7 +186,7 @@ static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 
 static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 {
-	begin(ex, SOFTHCA_WR_LOCAL_INV, rkey);
+	wr_begin(ex, SOFTHCA_WR_LOCAL_INV, rkey);
 }
 
 /* ---- addresses and data ---- */
@@ -194,7 +194,7 @@ static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t remote_qpn,
 			   uint32_t remote_qkey)
 {
-	struct softhca_send_wr *wr = &of(ex)->batch->wr;
+	struct softhca_send_wr *wr = &ex_qp(ex)->batch->wr;
 
 	wr->wr.ud.ah = to_shca_ah(ah)->ah;
 	wr->wr.ud.remote_qpn = remote_qpn;
@@ -203,7 +203,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t rem
 
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *list)
 {
-	struct shca_batch *b = of(ex)->batch;
+	struct shca_batch *b = ex_qp(ex)->batch;
 
 	if (unlikely(num_sge > b->max_sge)) {
 		spoil(b);
@@ -212,7 +212,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct i
 	b->wr.num_sge = (int)num_sge;
 	if (!b->is_ud) {
 		b->wr.sg_list = (struct softhca_sge *)list;
-		batch_put(of(ex));
+		batch_put(ex_qp(ex));
 		return;
 	}
 	memcpy(b->sge, list, num_sge * sizeof(*list));
@@ -221,32 +221,32 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct i
 
 static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
 {
-	struct shca_batch *b = of(ex)->batch;
+	struct shca_batch *b = ex_qp(ex)->batch;
 
 	b->sge[0] = (struct softhca_sge){.addr = addr, .length = length, .lkey = lkey};
 	b->wr.num_sge = 1;
 	b->wr.sg_list = b->sge;
 	if (!b->is_ud)
-		batch_put(of(ex));
+		batch_put(ex_qp(ex));
 }
 
 /* Inline data, in one piece. */
 static inline void set_inline(struct ibv_qp_ex *ex, const void *data, size_t bytes)
 {
-	struct shca_batch *b = of(ex)->batch;
+	struct shca_batch *b = ex_qp(ex)->batch;
 
 	b->wr.send_flags |= SOFTHCA_SEND_INLINE;
 	b->wr.num_sge = 1;
 	b->wr.sg_list = b->sge;
 	b->sge[0] = (struct softhca_sge){.addr = (uintptr_t)data, .length = (uint32_t)bytes};
 	if (!b->is_ud)
-		batch_put(of(ex));
+		batch_put(ex_qp(ex));
 }
 
 static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 				    const struct ibv_data_buf *list)
 {
-	struct shca_batch *b = of(ex)->batch;
+	struct shca_batch *b = ex_qp(ex)->batch;
 	size_t bytes = 0;
 
 	for (size_t i = 0; i < num_buf; i++) {
@@ -262,7 +262,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 
 static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 {
-	struct shca_batch *b = of(ex)->batch;
+	struct shca_batch *b = ex_qp(ex)->batch;
 	const struct ibv_data_buf buf = {.addr = addr, .length = length};
 
 	if (b->is_ud || unlikely(length > b->max_inline))

@@ -106,7 +106,7 @@ static int choose_loopback(const struct ucm_id *id, struct ucm_choice *c)
 }
 
 /* The device with a route to dgid, and its source GID. */
-static int choose(const struct ucm_id *id, const uint8_t dgid[16], struct ucm_choice *c)
+static int address_choose(const struct ucm_id *id, const uint8_t dgid[16], struct ucm_choice *c)
 {
 	const struct cm_service *s = id->channel->service;
 
@@ -188,7 +188,7 @@ void ucm_resolve_turn(struct cm_service *s)
 	s->resolve_due = TAILQ_EMPTY(&s->resolving) ? UINT64_MAX : s->now + UCM_RESOLVE_PERIOD_NS;
 }
 
-static void start(struct ucm_id *id, uint32_t timeout_ms)
+static void address_start(struct ucm_id *id, uint32_t timeout_ms)
 {
 	struct cm_service *s = id->channel->service;
 	int status;
@@ -217,7 +217,7 @@ static int bind_for(struct ucm_id *id, const union ucm_address *source)
 	return ucm_bind(id, &any);
 }
 
-static int resolve(struct ucm_id *id, const union ucm_address *source, uint32_t timeout_ms)
+static int address_resolve(struct ucm_id *id, const union ucm_address *source, uint32_t timeout_ms)
 {
 	uint8_t dgid[16];
 	int ret;
@@ -240,9 +240,9 @@ static int resolve(struct ucm_id *id, const union ucm_address *source, uint32_t 
 	if (ucm_address_loopback(&id->destination))
 		ret = choose_loopback(id, &id->pending);
 	else
-		ret = choose(id, dgid, &id->pending);
+		ret = address_choose(id, dgid, &id->pending);
 	if (!ret)
-		start(id, timeout_ms);
+		address_start(id, timeout_ms);
 	return ret;
 }
 
@@ -259,7 +259,7 @@ static int resolve_to(struct ucm_id *id, const union ucm_address *source,
 	if (ucm_events_full(id->channel))
 		return -ENOMEM;
 	id->destination = *destination;
-	ret = resolve(id, source, timeout_ms);
+	ret = address_resolve(id, source, timeout_ms);
 	if (ret)
 		id->destination = before;
 	return ret;

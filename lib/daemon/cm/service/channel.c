@@ -78,7 +78,7 @@ struct message {
 };
 
 /* 1: received; 0: none pending; -1: the channel has ended. */
-static int receive(struct ucm_channel *ch, struct message *m)
+static int channel_receive(struct ucm_channel *ch, struct message *m)
 {
 	union close_later_control control;
 	struct iovec iov = {.iov_base = m->bytes, .iov_len = sizeof(m->bytes)};
@@ -111,7 +111,8 @@ static bool may_reply_to(int fd)
 	return domain == AF_UNIX && type == SOCK_SEQPACKET;
 }
 
-static void reply(struct ucm_channel *ch, int fd, struct cm_channel_reply *head, const void *body)
+static void channel_reply(struct ucm_channel *ch, int fd, struct cm_channel_reply *head,
+			  const void *body)
 {
 	struct iovec iov[2] = {{.iov_base = head, .iov_len = sizeof(*head)},
 			       {.iov_base = (void *)(uintptr_t)body, .iov_len = head->bytes}};
@@ -126,7 +127,7 @@ static void reply(struct ucm_channel *ch, int fd, struct cm_channel_reply *head,
 		ch->woken = false;
 }
 
-static void answer(struct ucm_channel *ch, struct message *m)
+static void channel_answer(struct ucm_channel *ch, struct message *m)
 {
 	struct cm_service *s = ch->service;
 	struct ucm_call call = {.channel = ch};
@@ -148,18 +149,18 @@ static void answer(struct ucm_channel *ch, struct message *m)
 		s->counters.command++;
 		s->counters.command_refused += head.status && head.status != -EAGAIN;
 	}
-	reply(ch, m->fd, &head, &response);
+	channel_reply(ch, m->fd, &head, &response);
 }
 
-/* Receives a command and answers it. As receive(). */
-static int serve_one(struct ucm_channel *ch)
+/* Receives a command and answers it. As channel_receive(). */
+static int channel_serve_one(struct ucm_channel *ch)
 {
 	struct message m;
-	int got = share_use(&ch->shares, SHARE_closings, 0) ? -1 : receive(ch, &m);
+	int got = share_use(&ch->shares, SHARE_closings, 0) ? -1 : channel_receive(ch, &m);
 
 	if (got <= 0)
 		return got;
-	answer(ch, &m);
+	channel_answer(ch, &m);
 	if (m.fd_count)
 		close_later(m.fd, &ch->shares);
 	return got;
@@ -177,7 +178,7 @@ void ucm_channel_serve(struct ucm_channel *ch)
 			break;
 		}
 		begun = monotonic_ns();
-		got = serve_one(ch);
+		got = channel_serve_one(ch);
 		if (got < 0)
 			destroy_ids(ch); /* within the time charged: it may take long */
 		share_spend(&ch->shares, SHARE_cm_us, (monotonic_ns() - begun) / 1000);

@@ -15,7 +15,7 @@
 
 enum { REJECT_VENDOR_OPTION = 35, RETRIES_MOST = 7 };
 
-static uint64_t now_of(const struct ucm_id *id)
+static uint64_t ucm_now_of(const struct ucm_id *id)
 {
 	return id->channel->service->now;
 }
@@ -25,7 +25,7 @@ static uint64_t now_of(const struct ucm_id *id)
  * credits, which depends on the queue pair, not on the program (conn_param.flow_control). Programs
  * are given the peer's bit.
  */
-static bool gives_credits(const struct ucm_id *id)
+static bool ucm_gives_credits(const struct ucm_id *id)
 {
 	const struct cm_device *d = ucm_device(id);
 
@@ -53,7 +53,7 @@ static void fill_end(struct ucm_id *id, const struct rdma_ucm_conn_param *p,
 		.initiator_depth = p->initiator_depth,
 		.retry_count = MIN(p->retry_count, RETRIES_MOST),
 		.rnr_retry_count = MIN(p->rnr_retry_count, RETRIES_MOST),
-		.flow_control = gives_credits(id),
+		.flow_control = ucm_gives_credits(id),
 		.srq = p->srq,
 		.vendor_id = ece->vendor_id,
 		.options = ece->attr_mod,
@@ -116,7 +116,7 @@ static int send_rep(struct ucm_id *id, const struct rdma_ucm_conn_param *p,
 	int ret;
 
 	fill_end(id, p, ece, &end);
-	ret = cm_send_rep(id->connection, now_of(id), &end);
+	ret = cm_send_rep(id->connection, ucm_now_of(id), &end);
 	if (ret)
 		return ret;
 	pass_flow_control(id, id->peer_gives_credits);
@@ -130,14 +130,14 @@ static int accept_it(struct ucm_id *id, const struct rdma_ucm_conn_param *p,
 {
 	if (id->qp_type == UCM_QPT_UD)
 		return ucm_sidr_accept(id, p);
-	return p ? send_rep(id, p, ece) : cm_send_rtu(id->connection, now_of(id), NULL, 0);
+	return p ? send_rep(id, p, ece) : cm_send_rtu(id->connection, ucm_now_of(id), NULL, 0);
 }
 
 static int reject_it(struct ucm_id *id, uint8_t reason, const void *data, uint8_t bytes)
 {
 	if (id->qp_type == UCM_QPT_UD)
 		return ucm_sidr_reject(id, data, bytes);
-	return cm_reject(id->connection, now_of(id), reason, NULL, 0, data, bytes);
+	return cm_reject(id->connection, ucm_now_of(id), reason, NULL, 0, data, bytes);
 }
 
 int ucm_do_accept(struct ucm_call *call, const struct rdma_ucm_accept *in, struct ucm_none *out)
@@ -188,10 +188,10 @@ int ucm_do_disconnect(struct ucm_call *call, const struct rdma_ucm_disconnect *i
 		return ret;
 	if (!id->connection)
 		return -EINVAL;
-	if (!cm_send_dreq(id->connection, now_of(id), NULL, 0))
+	if (!cm_send_dreq(id->connection, ucm_now_of(id), NULL, 0))
 		id->parting = true;
 	else
-		cm_send_drep(id->connection, now_of(id), NULL, 0);
+		cm_send_drep(id->connection, ucm_now_of(id), NULL, 0);
 	return 0;
 }
 
@@ -205,7 +205,7 @@ int ucm_do_notify(struct ucm_call *call, const struct rdma_ucm_notify *in, struc
 		return ret;
 	if (!id->connection || in->event != UCM_QP_COMM_EST)
 		return -EINVAL;
-	return cm_established(id->connection, now_of(id));
+	return cm_established(id->connection, ucm_now_of(id));
 }
 
 /* ---- events of the protocol ---- */
@@ -233,7 +233,7 @@ static void on_rep(struct ucm_id *id, const struct cm_message *m)
 	id->responder_resources = r->initiator_depth;
 	id->initiator_depth = r->responder_resources;
 	pass_flow_control(id, r->flow_control);
-	cm_send_mra(id->connection, now_of(id), UCM_MRA_TIMEOUT | CM_MRA_IF_REPEATED);
+	cm_send_mra(id->connection, ucm_now_of(id), UCM_MRA_TIMEOUT | CM_MRA_IF_REPEATED);
 	if (!e)
 		return;
 	p = &e->body.param.conn;
@@ -290,7 +290,7 @@ void ucm_connection_event(void *ctx, void *owner, struct cm_connection *c, const
 	case CM_EVENT_DREQ:
 		/* Both sides disconnect at once: the program will not call again. */
 		if (id->parting)
-			cm_send_drep(c, now_of(id), NULL, 0);
+			cm_send_drep(c, ucm_now_of(id), NULL, 0);
 		on_disconnect(id, 0);
 		return;
 	case CM_EVENT_DREP:

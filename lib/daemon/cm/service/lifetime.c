@@ -48,7 +48,7 @@ void ucm_id_destroy(struct ucm_id *id)
 	free(id);
 }
 
-static bool is_on(const struct ucm_id *id, unsigned int device)
+static bool lifetime_is_on(const struct ucm_id *id, unsigned int device)
 {
 	if (id->state == UCM_ADDR_QUERY && id->pending.device == device)
 		return true;
@@ -78,16 +78,16 @@ void ucm_channel_remove(struct ucm_channel *ch, unsigned int device)
 
 	for (id = LIST_FIRST(&ch->ids); id; id = next) {
 		next = LIST_NEXT(id, of_channel);
-		if (id->announced_by && is_on(id, device))
+		if (id->announced_by && lifetime_is_on(id, device))
 			ucm_id_destroy(id);
 	}
 	LIST_FOREACH (id, &ch->ids, of_channel)
-		if (is_on(id, device))
+		if (lifetime_is_on(id, device))
 			lose_device(id);
 }
 
 /* The port space decides, except for that of InfiniBand. */
-static int qp_type_of(const struct rdma_ucm_create_id *in, uint8_t *type)
+static int lifetime_qp_type_of(const struct rdma_ucm_create_id *in, uint8_t *type)
 {
 	switch (in->ps) {
 	case RDMA_PS_TCP:
@@ -110,7 +110,7 @@ int ucm_do_create_id(struct ucm_call *call, const struct rdma_ucm_create_id *in,
 {
 	struct ucm_id *id;
 	uint8_t type;
-	int ret = qp_type_of(in, &type);
+	int ret = lifetime_qp_type_of(in, &type);
 
 	if (ret)
 		return ret;
@@ -184,7 +184,8 @@ static struct baggage baggage_of(const struct ucm_id *id)
 
 /* Would there be room for it if it left its present channel? Only this thread takes from these
  * rows. */
-static bool has_room(struct ucm_channel *to, struct ucm_channel *from, const struct baggage *b)
+static bool lifetime_has_room(struct ucm_channel *to, struct ucm_channel *from,
+			      const struct baggage *b)
 {
 	const struct {
 		enum share row;
@@ -204,12 +205,12 @@ static bool has_room(struct ucm_channel *to, struct ucm_channel *from, const str
 }
 
 /* 0; -ENOMEM: no room. The channel is being served, and is woken for what comes with it. */
-static int move(struct ucm_id *id, struct ucm_channel *to, struct ucm_call *call)
+static int lifetime_move(struct ucm_id *id, struct ucm_channel *to, struct ucm_call *call)
 {
 	struct ucm_channel *from = id->channel;
 	struct baggage b = baggage_of(id);
 
-	if (!has_room(to, from, &b))
+	if (!lifetime_has_room(to, from, &b))
 		return -ENOMEM;
 	ucm_events_move(id, to);
 	LIST_REMOVE(id, of_channel);
@@ -240,7 +241,7 @@ int ucm_do_migrate_id(struct ucm_call *call, const struct rdma_ucm_migrate_id *i
 		return -ENOENT;
 	if (memcmp(&id->channel->hcas, &to->hcas, sizeof(to->hcas)))
 		return -EINVAL; /* its port was checked against those */
-	ret = id->channel == to ? 0 : move(id, to, call);
+	ret = id->channel == to ? 0 : lifetime_move(id, to, call);
 	if (ret)
 		return ret;
 	id->ticket = 0;

@@ -7,7 +7,7 @@
 #include <sys/random.h>
 #include "numbers.h"
 
-static bool grow(struct ucm_numbers *n)
+static bool numbers_grow(struct ucm_numbers *n)
 {
 	uint32_t room = n->room ? 2 * n->room : 64;
 	void **at;
@@ -30,7 +30,7 @@ uint32_t ucm_number_take(struct ucm_numbers *n, void *who)
 	while (number < n->room && n->at[number])
 		number++;
 	n->low = number;
-	if (number == n->room && !grow(n))
+	if (number == n->room && !numbers_grow(n))
 		return UCM_NO_NUMBER;
 	n->at[number] = who;
 	n->low = number + 1;

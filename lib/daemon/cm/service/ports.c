@@ -17,7 +17,7 @@
 
 enum { EPHEMERAL_FIRST = 32768, EPHEMERAL_LAST = 60999, PRIVILEGED = 1024 };
 
-static struct ucm_port *port_of(struct cm_service *s, uint16_t space, uint16_t port)
+static struct ucm_port *ucm_port_at(struct cm_service *s, uint16_t space, uint16_t port)
 {
 	unsigned int at;
 
@@ -42,12 +42,12 @@ static struct ucm_port *port_of(struct cm_service *s, uint16_t space, uint16_t p
 
 static struct ucm_port *own_port(const struct ucm_id *id)
 {
-	return port_of(id->channel->service, id->port_space, id->port);
+	return ucm_port_at(id->channel->service, id->port_space, id->port);
 }
 
 static int ucm_port_take(struct ucm_id *id, uint16_t space, uint16_t port)
 {
-	struct ucm_port *p = port_of(id->channel->service, space, port);
+	struct ucm_port *p = ucm_port_at(id->channel->service, space, port);
 	int rc = share_take(&id->channel->shares, SHARE_cm_ports, 1);
 
 	if (rc)
@@ -79,7 +79,7 @@ static bool uses(const struct ucm_id *id, const char *hca)
 
 /* May a request be for either of them? Not if they use different HCAs, as where each has a network namespace
  * of its own. */
-static bool meet(const struct ucm_id *id, const struct ucm_id *other)
+static bool ucm_ports_overlap(const struct ucm_id *id, const struct ucm_id *other)
 {
 	const struct cm_channel_hcas *hcas = &id->channel->hcas;
 	bool may = !hcas->name[0][0];
@@ -101,7 +101,7 @@ static int conflict(const struct ucm_id *id, const struct ucm_id *other, bool re
 	if (id->afonly && other->afonly && id->source.family != other->source.family)
 		return 0;
 	if (ucm_address_any(&id->source) || ucm_address_any(&other->source))
-		return meet(id, other) ? -EADDRNOTAVAIL : 0;
+		return ucm_ports_overlap(id, other) ? -EADDRNOTAVAIL : 0;
 	return ucm_address_same_host(&id->source, &other->source) ? -EADDRINUSE : 0;
 }
 
@@ -118,7 +118,7 @@ static int check_list(const struct ucm_id *id, const struct ucm_id_list *list, b
 	return 0;
 }
 
-static int check(const struct ucm_id *id, const struct ucm_port *p, bool reuse)
+static int ucm_port_check(const struct ucm_id *id, const struct ucm_port *p, bool reuse)
 {
 	int ret = check_list(id, &p->listening, reuse);
 
@@ -135,7 +135,7 @@ static int take_any(struct ucm_id *id, uint16_t space)
 	for (unsigned int i = 0; i < count; i++) {
 		uint16_t port = (uint16_t)(EPHEMERAL_FIRST + (start + i) % count);
 
-		if (port == s->last_port || port_of(s, space, port)->count)
+		if (port == s->last_port || ucm_port_at(s, space, port)->count)
 			continue;
 		s->last_port = port;
 		return ucm_port_take(id, space, port);
@@ -180,8 +180,8 @@ int ucm_port_bind(struct ucm_id *id)
 		return take_any(id, space);
 	if (port < PRIVILEGED && id->channel->user)
 		return -EACCES;
-	p = port_of(id->channel->service, space, port);
-	ret = p->count < UCM_PORT_SHARERS ? check(id, p, id->reuseaddr) : -EADDRNOTAVAIL;
+	p = ucm_port_at(id->channel->service, space, port);
+	ret = p->count < UCM_PORT_SHARERS ? ucm_port_check(id, p, id->reuseaddr) : -EADDRNOTAVAIL;
 	return ret ? ret : ucm_port_take(id, space, port);
 }
 
@@ -192,7 +192,7 @@ int ucm_port_listen(struct ucm_id *id)
 
 	ASSERT(id->port_space);
 	p = own_port(id);
-	ret = id->reuseaddr ? check(id, p, false) : 0;
+	ret = id->reuseaddr ? ucm_port_check(id, p, false) : 0;
 	if (ret)
 		return ret;
 	LIST_REMOVE(id, of_port);
@@ -230,7 +230,7 @@ struct ucm_id *ucm_port_listener(struct cm_service *s, uint64_t service_id, unsi
 	int best_fit = 0;
 
 	p = service_id >> 32 ? NULL
-			     : port_of(s, (uint16_t)(service_id >> 16), (uint16_t)service_id);
+			     : ucm_port_at(s, (uint16_t)(service_id >> 16), (uint16_t)service_id);
 	if (!p)
 		return NULL;
 	LIST_FOREACH (id, &p->listening, of_port) {

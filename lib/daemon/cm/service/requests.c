@@ -18,7 +18,7 @@
 #include "ports.h"
 #include "requests.h"
 
-static uint8_t qp_type_of(const struct cm_message *m)
+static uint8_t request_qp_type_of(const struct cm_message *m)
 {
 	if (m->type == CM_SIDR_REQ)
 		return UCM_QPT_UD;
@@ -30,9 +30,9 @@ static uint64_t service_id_of(const struct cm_message *m)
 	return m->type == CM_SIDR_REQ ? m->sidr_req.service_id : m->req.service_id;
 }
 
-static void take_addresses(struct ucm_id *id, const struct ucm_id *listener,
-			   const struct cm_path *path, const struct cm_message *m,
-			   const struct cm_ip_addressing *ip)
+static void request_take_addresses(struct ucm_id *id, const struct ucm_id *listener,
+				   const struct cm_path *path, const struct cm_message *m,
+				   const struct cm_ip_addressing *ip)
 {
 	uint64_t sid = service_id_of(m);
 
@@ -99,7 +99,7 @@ static uint16_t misfit(const struct ucm_id *listener, unsigned int device,
 	const struct cm_device *d = &listener->channel->service->devices[device];
 	struct control_port_reply port;
 
-	if (listener->qp_type != qp_type_of(m))
+	if (listener->qp_type != request_qp_type_of(m))
 		return m->type == CM_REQ ? CM_REJ_INVALID_TRANSPORT_SERVICE_TYPE : preset;
 	d->port(d->ctx, &port);
 	return m->type == CM_REQ && m->req.mtu > port.active_mtu ? CM_REJ_INVALID_MTU : 0;
@@ -114,7 +114,7 @@ static struct ucm_id *request_new(struct ucm_id *listener, struct cm_connection 
 
 	if (!listener->backlog || ucm_events_full(listener->channel))
 		return NULL;
-	id = ucm_id_new(listener->channel, listener->space, qp_type_of(m));
+	id = ucm_id_new(listener->channel, listener->space, request_qp_type_of(m));
 	if (!id)
 		return NULL;
 	e = ucm_event_new(listener, UCM_EVENT_CONNECT_REQUEST, 0);
@@ -152,7 +152,7 @@ void *ucm_request(void *ctx, struct cm_connection *c, const struct cm_path *path
 		s->counters.request_dropped++;
 		return NULL;
 	}
-	take_addresses(id, listener, path, m, &ip);
+	request_take_addresses(id, listener, path, m, &ip);
 	take_path(id, path, m);
 	id->connection = c;
 	ucm_id_step(id, UCM_CONNECT);
