@@ -18,48 +18,45 @@ _Static_assert((int)CAPTURE_QUEUES_MAX == (int)PORT_QUEUES_MAX, "a ring for each
 
 /* ---- the queue's lcore ---- */
 
-/* Copies the packet number `index` of a frame that refers to its payload, and in place of the reference, which is
- * nobody's business outside of the daemon, the payload, once it is known to be what was sent. Returns how
- * many bytes of the copy are true: fewer than `captured` if the payload is gone, as it may be if its queue
- * pair has failed. */
-static uint32_t copy_referring(const struct capture *c, const struct rte_mbuf *m, uint32_t index,
-			       uint8_t *copy, uint32_t captured)
+/*
+ * Makes packet number `index` of a frame of this daemon whole, with what its sender has left out. In place of a
+ * reference to the payload, which is nobody's business outside of the daemon, comes the payload, once it is
+ * known to be what was sent. Returns how many bytes of `whole` are true: those in front of the payload if that is
+ * gone, as it may be if its queue pair has failed.
+ */
+static uint32_t make_whole(const struct capture *c, const struct rte_mbuf *m, uint32_t index,
+			   uint8_t whole[FRAME_BYTES_MAX])
 {
-	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
-	uint8_t headers[HEADROOM_BYTES], payload[MTU_BYTES_MAX];
-	uint32_t bytes, end, packets = frame_packets(m);
 	struct wire_frame f;
+	uint32_t skip;
 
-	if (wire_parse_frame(frame, m->data_len, &f) != WIRE_OK ||
-	    f.payload_offset > sizeof(headers))
+	if (m->data_len > FRAME_BYTES_MAX || !train_write_packet(whole, m, index, &skip))
 		return 0;
-	memcpy(headers, frame, f.payload_offset);
-	wire_take_place(headers, &f, index, index + 1 == packets);
-	memcpy(copy, headers, RTE_MIN(captured, (uint32_t)f.payload_offset));
-	if (captured <= f.payload_offset)
-		return captured;
-	bytes = RTE_MIN(captured - f.payload_offset, (uint32_t)f.payload_bytes);
-	if (!c->payload || bytes > sizeof(payload) ||
-	    !c->payload(frame + f.payload_offset, index * f.payload_bytes, payload, bytes))
-		return f.payload_offset;
-	end = f.payload_offset + bytes;
-	memcpy(copy + f.payload_offset, payload, bytes);
-	memset(copy + end, 0, captured - end); /* the pad; the ICRC follows */
-	return captured < m->data_len ? RTE_MIN(captured, m->data_len - (uint32_t)WIRE_ICRC_BYTES)
-				      : captured;
+	if (m->ol_flags & PAYLOAD_REF) {
+		if (wire_parse_frame(whole, m->data_len, &f) != WIRE_OK)
+			return 0;
+		if (!c->payload ||
+		    !c->payload(rte_pktmbuf_mtod_offset(m, const uint8_t *, f.payload_offset), skip,
+				whole + f.payload_offset, f.payload_bytes))
+			return f.payload_offset;
+		memset(whole + f.payload_offset + f.payload_bytes, 0, f.h.pad);
+	}
+	icrc_put(whole, m->data_len);
+	return m->data_len;
 }
 
-/* Copies a packet of a frame, with what a sender of this daemon has left out. Returns how many bytes of the
- * copy are true. */
+/* Copies a packet of a frame. Returns how many bytes of the copy are true. */
 static uint32_t copy_bytes(const struct capture *c, const struct rte_mbuf *m, uint32_t index,
 			   uint8_t *copy, uint32_t captured)
 {
-	if (unlikely(m->ol_flags & PAYLOAD_REF))
-		captured = copy_referring(c, m, index, copy, captured);
-	else
-		memcpy(copy, rte_pktmbuf_mtod(m, const void *), captured);
-	if (m->ol_flags & FRAME_MARKS && captured == m->data_len)
-		icrc_put(copy, captured);
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	uint8_t whole[FRAME_BYTES_MAX];
+
+	if (unlikely(m->ol_flags & FRAME_MARKS)) {
+		captured = RTE_MIN(captured, make_whole(c, m, index, whole));
+		frame = whole;
+	}
+	memcpy(copy, frame, captured);
 	return captured;
 }
 

@@ -87,6 +87,14 @@ static void clone_in_place(struct rte_mbuf *clone, struct rte_mbuf *m)
 	clone->packet_type = 0;
 }
 
+/* Only its sender holds it, for retransmissions, with so many references. A train in parts is held once for each of
+ * its messages, and never sent twice. */
+static inline bool goes_as_it_is(const struct rte_mbuf *m, uint16_t references)
+{
+	return rte_mbuf_refcnt_read(m) <= references ||
+	       (m->ol_flags & (FRAME_TRAIN | PAYLOAD_REF)) == FRAME_TRAIN;
+}
+
 uint16_t make_receivable(struct port_queue *q, struct rte_mbuf *const *frames,
 			 struct rte_mbuf **out, uint16_t n)
 {
@@ -105,7 +113,7 @@ uint16_t make_receivable(struct port_queue *q, struct rte_mbuf *const *frames,
 	if (n > BURST)
 		n = BURST;
 	for (i = 0; i < n; i++)
-		n_shared += rte_mbuf_refcnt_read(frames[i]) > as_it_is;
+		n_shared += !goes_as_it_is(frames[i], as_it_is);
 	/* Straight from the pool: free mbufs have refcnt 1, no next, one segment. */
 	if (n_shared && rte_mempool_get_bulk(q->port->clone_pool, (void **)clone, n_shared) != 0) {
 		queue_count(q, PORT_COUNTER_tx_clone_empty, 1);
@@ -113,7 +121,7 @@ uint16_t make_receivable(struct port_queue *q, struct rte_mbuf *const *frames,
 	}
 	for (i = 0; i < n; i++) {
 		/* Read again: references only decrease, so used <= n_shared holds. */
-		if (rte_mbuf_refcnt_read(frames[i]) <= as_it_is) {
+		if (goes_as_it_is(frames[i], as_it_is)) {
 			out[i] = frames[i];
 			continue;
 		}
@@ -257,13 +265,13 @@ static void send_due(struct port_queue *q, struct impairment *imp)
 }
 
 /*
- * A packet that refers to its payload, made before the port was impaired, suffers no faults: nobody
+ * A packet that refers to its payload, or a train, made before the port was impaired, suffers no faults: nobody
  * may change what it says, and what it refers to does not wait. False: the wire is full.
  */
 static bool impair_one(struct port_queue *q, struct impairment *imp, struct rte_mbuf **frame,
 		       uint64_t now)
 {
-	if (unlikely((*frame)->ol_flags & PAYLOAD_REF))
+	if (unlikely((*frame)->ol_flags & (PAYLOAD_REF | FRAME_TRAIN)))
 		return q->port->driver->tx_plain(q, frame, 1) == 1;
 	impairment_take(imp, *frame, now);
 	return true;

@@ -291,7 +291,9 @@ static int reserve_marks(void)
 {
 	int error = reserve_mark("softhca_icrc_omitted", ICRC_OMITTED_BIT);
 
-	return error ? error : reserve_mark("softhca_payload_ref", PAYLOAD_REF_BIT);
+	if (!error)
+		error = reserve_mark("softhca_payload_ref", PAYLOAD_REF_BIT);
+	return error ? error : reserve_mark("softhca_train", FRAME_TRAIN_BIT);
 }
 
 int port_create(const struct port_config *config, struct rte_mempool *packet_pool,

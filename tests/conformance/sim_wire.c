@@ -55,6 +55,17 @@ static void corrupt(struct sim *s, struct rte_mbuf *m)
 		1u << sim_random(s) % 8;
 }
 
+/* What follows a frame in its buffer: a train may have parts. */
+static unsigned parts_bytes(const uint8_t *frame, unsigned bytes, uint64_t marks, uint32_t packets)
+{
+	struct wire_frame f;
+
+	if (packets == 1 || marks & PAYLOAD_REF || wire_parse_frame(frame, bytes, &f) != WIRE_OK)
+		return 0;
+	return f.payload_offset + train_parts_at(f.payload_bytes) +
+	       (packets - 1) * train_stride(f.h.opcode, f.payload_bytes) - bytes;
+}
+
 /* marks: FRAME_MARKS or some of them. */
 static void wire_put(struct sim *s, int from, int to, const uint8_t *frame, unsigned bytes,
 		     uint64_t marks, uint32_t packets, uint64_t delay_ns)
@@ -66,7 +77,8 @@ static void wire_put(struct sim *s, int from, int to, const uint8_t *frame, unsi
 		s->no_room++;
 		return;
 	}
-	memcpy(rte_pktmbuf_append(m, bytes), frame, bytes);
+	memcpy(rte_pktmbuf_append(m, bytes), frame,
+	       bytes + parts_bytes(frame, bytes, marks, packets));
 	m->pkt_len *= packets;
 	m->ol_flags |= marks;
 	if (!(marks & PAYLOAD_REF) && hurt(s, s->faults.corrupt_ppm))
@@ -126,24 +138,24 @@ static void send_part(struct sim *s, int from, const struct rte_mbuf *m, uint32_
 {
 	uint8_t frame[FRAME_BYTES_MAX];
 	struct wire_frame f;
+	uint32_t skip;
 
-	memcpy(frame, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
-	if (wire_parse_frame(frame, m->data_len, &f) != WIRE_OK)
+	if (!train_write_packet(frame, m, index, &skip) ||
+	    wire_parse_frame(frame, m->data_len, &f) != WIRE_OK)
 		abort();
-	wire_take_place(frame, &f, index, index + 1 == frame_packets(m));
-	payload_ref_part(frame + f.payload_offset,
-			 rte_pktmbuf_mtod_offset(m, const uint8_t *, f.payload_offset),
-			 index * f.payload_bytes, f.payload_bytes);
-	send_marked(s, from, frame, m->data_len, m->ol_flags & FRAME_MARKS, 1);
+	if (m->ol_flags & PAYLOAD_REF)
+		payload_ref_part(frame + f.payload_offset, frame + f.payload_offset, skip,
+				 f.payload_bytes);
+	send_marked(s, from, frame, m->data_len, m->ol_flags & FRAME_MARKS & ~FRAME_TRAIN, 1);
 }
 
 static void send_frame(struct sim *s, int from, const struct rte_mbuf *m)
 {
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
 	uint32_t packets = frame_packets(m);
 
 	if (packets == 1 || is_undivided(s))
-		send_marked(s, from, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len,
-			    m->ol_flags & FRAME_MARKS, packets);
+		send_marked(s, from, frame, m->data_len, m->ol_flags & FRAME_MARKS, packets);
 	else
 		for (uint32_t i = 0; i < packets; i++)
 			send_part(s, from, m, i);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Trains (pipeline/train.h): whatever happens to packets that travel as one, the outcome is that of the same
- * packets alone. Each row runs twice, with copied payload, and with trains that the wire does not divide, and
- * compares what clients and peers can see.
+ * packets alone. Each row runs twice, with single packets, and with trains that the wire does not divide, and
+ * compares what clients and peers can see: first middle packets of one message, then messages of one packet.
  */
 #include "rig.h"
 
@@ -212,6 +212,194 @@ TEST(trains__have_the_outcome_of_their_packets)
 		compare(&rows[i], &o[0], &o[1]);
 		if (memcmp(memory[0], memory[1], BYTES + MTU))
 			fail_msg("%s: other bytes", rows[i].name);
+	}
+	free(memory[0]);
+	free(memory[1]);
+}
+
+/* ---- messages of one packet ---- */
+
+enum { MESSAGES = 40, SLOT = 512, NONE = MESSAGES };
+
+struct message_row {
+	const char *name;
+	uint8_t opcode, other; /* of each message; of every tenth, 0: the same */
+	uint32_t bytes, other_bytes;
+	unsigned bad;	   /* the message with a key that is not there */
+	unsigned receives; /* posted at once; the rest later */
+	struct sim_faults faults;
+	bool equal, unsignaled, is_inline;
+	uint8_t reads; /* max_rd_atomic; 0: as always */
+};
+
+#define SENDS(bytes)	     PLAIN(USER_SEND, bytes)
+#define PLAIN(opcode, bytes) opcode, 0, bytes, 0, NONE, .receives = MESSAGES
+#define EARLY		     .faults = {.reorder_ppm = 500000, .delay_ns = 9000}
+
+static const struct message_row messages[] = {
+	{"WRITEs", PLAIN(USER_RDMA_WRITE, 64)},
+	{"WRITEs of an odd length", PLAIN(USER_RDMA_WRITE, 61), .unsignaled = true},
+	{"WRITEs of a byte", PLAIN(USER_RDMA_WRITE, 1), .is_inline = true},
+	{"WRITEs of nothing", PLAIN(USER_RDMA_WRITE, 0)},
+	{"WRITEs that just join", PLAIN(USER_RDMA_WRITE, 511)},
+	{"WRITEs with immediate data", PLAIN(USER_RDMA_WRITE_IMM, 64)},
+	{"SENDs", SENDS(64)},
+	{"SENDs with immediate data", PLAIN(USER_SEND_IMM, 17)},
+	{"READs", PLAIN(USER_RDMA_READ, 64)},
+	{"READs of an odd length", PLAIN(USER_RDMA_READ, 13)},
+	{"READs that are answered in turn", PLAIN(USER_RDMA_READ, 500)},
+	{"READs of several packets", PLAIN(USER_RDMA_READ, 3000)},
+	{"atomics", PLAIN(USER_ATOMIC_FA, 8)},
+	{"atomics, another kind", PLAIN(USER_ATOMIC_CS, 8)},
+	{"ATOMIC WRITEs", PLAIN(USER_ATOMIC_WRITE, 8)},
+	{"READs, few at a time", PLAIN(USER_RDMA_READ, 64), .reads = 3},
+	{"atomics, few at a time", PLAIN(USER_ATOMIC_FA, 8), .reads = 3},
+	{"WRITEs of two lengths", USER_RDMA_WRITE, USER_RDMA_WRITE, 64, 48, NONE,
+	 .receives = MESSAGES},
+	{"WRITEs and SENDs", USER_RDMA_WRITE, USER_SEND, 64, 64, NONE, .receives = MESSAGES},
+	{"READs and WRITEs", USER_RDMA_READ, USER_RDMA_WRITE, 64, 64, NONE, .receives = MESSAGES},
+	{"READs and atomics", USER_RDMA_READ, USER_ATOMIC_FA, 64, 8, NONE, .receives = MESSAGES},
+	{"a bad WRITE", USER_RDMA_WRITE, 0, 64, 0, 17, .receives = MESSAGES},
+	{"a bad READ", USER_RDMA_READ, 0, 64, 0, 7, .receives = MESSAGES},
+	{"a bad atomic", USER_ATOMIC_FA, 0, 8, 0, 7, .receives = MESSAGES},
+	{"no receive for some", USER_SEND, 0, 64, 0, NONE, .receives = 23},
+	{"lost WRITEs", PLAIN(USER_RDMA_WRITE, 64), .faults.drop_mask = 1},
+	{"lost SENDs", SENDS(64), .faults.drop_mask = 2},
+	{"lost READs", PLAIN(USER_RDMA_READ, 64), .faults.drop_mask = 1},
+	{"lost atomics", PLAIN(USER_ATOMIC_FA, 8), .faults.drop_mask = 2},
+	{"lost acknowledgements", PLAIN(USER_RDMA_WRITE, 64), .faults.drop_mask_b = 1},
+	{"lost responses", PLAIN(USER_RDMA_READ, 64), .faults.drop_mask_b = 1},
+	{"lost results", PLAIN(USER_ATOMIC_FA, 8), .faults.drop_mask_b = 1},
+	{"SENDs twice", SENDS(64), .faults.duplicate_ppm = 1000000},
+	{"READs twice", PLAIN(USER_RDMA_READ, 64), .faults.duplicate_ppm = 1000000},
+	{"atomics twice", PLAIN(USER_ATOMIC_FA, 8), .faults.duplicate_ppm = 1000000},
+	{"late SENDs", SENDS(64), EARLY},
+	{"late READs", PLAIN(USER_RDMA_READ, 64), EARLY},
+	{"late atomics", PLAIN(USER_ATOMIC_CS, 8), EARLY},
+	{"lost SENDs of an equal", SENDS(64), .faults.drop_mask = 2, .equal = true},
+	{"lost READs of an equal", PLAIN(USER_RDMA_READ, 64), .faults.drop_mask_b = 1,
+	 .equal = true},
+	{"late SENDs of an equal", SENDS(64), EARLY, .equal = true},
+	{"late READs of an equal", PLAIN(USER_RDMA_READ, 64), EARLY, .equal = true},
+};
+
+struct messages_outcome {
+	struct cqe cqe[2][2 * MESSAGES]; /* without numbers of queue pairs */
+	unsigned cqes[2];
+	uint32_t msn, epsn, unacked;
+	uint8_t state[2];
+	uint64_t executed, messages, read, requests;
+};
+
+static void post_message(struct sim *s, const struct message_row *r, unsigned i)
+{
+	bool other = r->other && i % 10 == 9;
+	uint8_t opcode = other ? r->other : r->opcode;
+	uint32_t bytes = other ? r->other_bytes : r->bytes;
+	uint64_t here = (uint64_t)i * 4096, there = REMOTE + (uint64_t)i * SLOT;
+	struct sim_wr wr = {.opcode = opcode,
+			    .remote = opcode == USER_RDMA_READ ? (uint64_t)i * SLOT : there,
+			    .imm = i,
+			    .unsignaled = r->unsignaled && i + 1 < MESSAGES,
+			    .is_inline = r->is_inline,
+			    .rkey = i == r->bad ? s->node[1].key + (9 << 8) : 0,
+			    .swap_add = i + 1,
+			    .compare = 0,
+			    .sge = {{here, bytes, 0}},
+			    .sges = bytes ? 1 : 0};
+
+	sim_post(s, 0, 0, &wr);
+}
+
+static void post_receives(struct sim *s, const struct message_row *r, unsigned from, unsigned to)
+{
+	for (unsigned i = from; i < to; i++)
+		sim_post_recv(s, 1, 0, REMOTE + MESSAGES * SLOT + i * SLOT, r->bytes);
+}
+
+static void take_completions(struct sim *s, struct messages_outcome *o)
+{
+	for (unsigned node = 0; node < 2; node++)
+		while (sim_poll_cq(s, node, &o->cqe[node][o->cqes[node]])) {
+			struct cqe *c = &o->cqe[node][o->cqes[node]++];
+
+			c->my_qpn = c->remote_qpn = 0;
+		}
+}
+
+/* Returns how many frames node 0 has sent. */
+static uint64_t run_messages(const struct message_row *r, bool trains, struct messages_outcome *o,
+			     uint8_t *memory)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct sim *s;
+	uint64_t frames;
+
+	p.payload_refs = p.whole_trains = trains;
+	p.equal = r->equal;
+	p.max_rd_atomic = r->reads ? r->reads : p.max_rd_atomic;
+	s = sim_create(&p);
+	s->faults = r->faults;
+	for (unsigned i = 0; i < REMOTE; i++)
+		for (unsigned node = 0; node < 2; node++)
+			s->node[node].memory[i] = (uint8_t)(i * (7 - node) + (i >> 8));
+	memset(s->node[1].memory + REMOTE, 0, REMOTE);
+	post_receives(s, r, 0, r->receives);
+	if (r->opcode == USER_SEND ||
+	    r->opcode == USER_SEND_IMM) /* credits come with the first answer */
+		post_message(s, r, 0);
+	sim_run(s, MS);
+	memset(o, 0, sizeof(*o));
+	take_completions(s, o);
+	frames = s->end[0].sent;
+	for (unsigned i = o->cqes[0]; i < MESSAGES; i++)
+		post_message(s, r, i);
+	sim_run(s, 100000);
+	post_receives(s, r, r->receives, MESSAGES);
+	assert_true(sim_settle(s, 60000 * MS));
+	take_completions(s, o);
+	frames = s->end[0].sent - frames;
+	o->msn = sim_context(s, 1, 0)->ee.msn;
+	o->epsn = sim_context(s, 1, 0)->ee.expected_psn;
+	o->unacked = sim_context(s, 0, 0)->rrc.unacked_psn;
+	o->executed = sim_counter(s, 1, COUNTER_executed_bytes);
+	o->messages = sim_counter(s, 1, COUNTER_executed);
+	o->read = sim_counter(s, 0, COUNTER_read_bytes);
+	o->requests = sim_counter(s, 0, COUNTER_request_packets);
+	for (unsigned node = 0; node < 2; node++)
+		o->state[node] = qp_state(sim_context(s, node, 0));
+	memcpy(memory, s->node[0].memory, REMOTE);
+	memcpy(memory + REMOTE, s->node[1].memory + REMOTE, REMOTE);
+	assert_true(sim_quiet(s));
+	sim_destroy(s);
+	return frames;
+}
+
+TEST(trains__of_messages_have_the_outcome_of_their_packets)
+{
+	uint8_t *memory[2] = {malloc(2 * REMOTE), malloc(2 * REMOTE)};
+	static struct messages_outcome o[2];
+
+	for (unsigned i = 0; i < sizeof(messages) / sizeof(messages[0]); i++) {
+		const struct message_row *r = &messages[i];
+		uint64_t alone = run_messages(r, false, &o[0], memory[0]);
+		uint64_t together = run_messages(r, true, &o[1], memory[1]);
+
+		if (alone == MESSAGES && r->bytes <= 64 && !r->other && !r->reads &&
+		    !r->faults.drop_mask && together > MESSAGES / 4)
+			fail_msg("%s: %lu frames", r->name, (unsigned long)together);
+		SAME(r, &o[0], &o[1], cqes);
+		SAME(r, &o[0], &o[1], cqe);
+		SAME(r, &o[0], &o[1], msn);
+		SAME(r, &o[0], &o[1], epsn);
+		SAME(r, &o[0], &o[1], unacked);
+		SAME(r, &o[0], &o[1], state);
+		SAME(r, &o[0], &o[1], executed);
+		SAME(r, &o[0], &o[1], messages);
+		SAME(r, &o[0], &o[1], read);
+		SAME(r, &o[0], &o[1], requests);
+		if (memcmp(memory[0], memory[1], 2 * REMOTE))
+			fail_msg("%s: other bytes", r->name);
 	}
 	free(memory[0]);
 	free(memory[1]);

@@ -118,6 +118,11 @@ void wire_write_differing(uint8_t *p, const struct wire_headers *h)
 	write_extensions(p + WIRE_BTH_BYTES, wire_opcodes[h->opcode].headers, h);
 }
 
+void wire_write_extensions(uint8_t *p, const struct wire_headers *h)
+{
+	write_extensions(p, wire_opcodes[h->opcode].headers, h);
+}
+
 static void read_bth(const uint8_t *p, struct wire_headers *h)
 {
 	uint32_t word1 = get_be32(p + 4);
@@ -215,6 +220,11 @@ void wire_read_differing(const uint8_t *p, struct wire_headers *h)
 	h->ackreq = word >> 31;
 	h->psn = word & MASK24;
 	read_extensions(p + WIRE_BTH_BYTES, wire_opcodes[h->opcode].headers, h);
+}
+
+void wire_read_extensions(const uint8_t *p, struct wire_headers *h)
+{
+	read_extensions(p, wire_opcodes[h->opcode].headers, h);
 }
 
 enum wire_error wire_read_transport(const uint8_t *p, unsigned int bytes, struct wire_headers *h,

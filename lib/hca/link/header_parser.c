@@ -243,6 +243,16 @@ static bool admitted(struct engine *e, struct qp *q, const struct rte_mbuf *m,
 	return false;
 }
 
+/* Where the other packets of a train are, if it is one in parts. */
+static void describe_parts(struct arrival *a)
+{
+	uint8_t opcode = a->headers.opcode;
+
+	a->part = train_part(a->payload, opcode, a->payload_bytes, 1);
+	a->part_bytes = train_stride(opcode, a->payload_bytes);
+	a->part_headers = wire_extension_bytes(opcode);
+}
+
 /* Fills in the metadata, with nothing but what the frame says: it may be in the receiver's hands
  * already, if its sender has released it and had sent it twice. `f` has the first headers of its train. */
 static inline void hp_describe(struct rte_mbuf *m, const struct wire_frame *f, bool continues)
@@ -253,7 +263,7 @@ static inline void hp_describe(struct rte_mbuf *m, const struct wire_frame *f, b
 	a->payload = rte_pktmbuf_mtod_offset(m, const uint8_t *, f->payload_offset);
 	a->payload_elsewhere = !!(m->ol_flags & PAYLOAD_REF);
 	a->payload_skip = 0;
-	a->packets = a->payload_elsewhere ? frame_packets(m) : 1;
+	a->packets = frame_packets(m);
 	a->payload_bytes = f->payload_bytes;
 	a->l3_offset = f->l3_offset;
 	a->is_ipv6 = f->is_ipv6;
@@ -264,6 +274,8 @@ static inline void hp_describe(struct rte_mbuf *m, const struct wire_frame *f, b
 			rte_pktmbuf_mtod_offset(m, const uint8_t *, f->transport_offset),
 			&a->headers);
 	a->icrc_bytes = icrc_later(m, f) ? f->transport_end - f->l3_offset : 0;
+	if (unlikely(a->packets > 1))
+		describe_parts(a);
 }
 
 /* ECN's echo, for a connection that is under control, from its peer. Of its only length: then its

@@ -5,6 +5,7 @@
  */
 #include "context/path_class.h"
 #include "packet_again.h"
+#include "pipeline/train.h"
 #include "request_opcodes.h"
 #include "virt-to-phys/payload_ref.h"
 
@@ -68,8 +69,8 @@ static __rte_noinline struct rte_mbuf *packet_anew(struct engine *e, struct sw_e
 	return m;
 }
 
-struct rte_mbuf *train_part(struct engine *e, const struct qp *q, const struct sw_element *sw,
-			    uint32_t psn, uint32_t packets)
+struct rte_mbuf *packet_part(struct engine *e, const struct qp *q, const struct sw_element *sw,
+			     uint32_t psn, uint32_t packets)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
 	uint32_t skip = psn_sub(psn, sw->psn);
@@ -97,10 +98,44 @@ bool packet_may_change(const struct rte_mbuf *m)
 	return rte_mbuf_refcnt_read(m) == 2;
 }
 
+/* A message that travelled in a train, alone. The train stays as it is. */
+static __rte_noinline struct rte_mbuf *message_again(struct engine *e, const struct qp *q,
+						     const struct sw_element *sw)
+{
+	const uint8_t *payload = (uint8_t *)sw->m->buf_addr + HEADROOM_BYTES, *part;
+	struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
+	struct packet *p;
+	uint32_t index;
+
+	if (!m) {
+		count(rrc_counters(e), COUNTER_packet_empty);
+		return NULL;
+	}
+	p = packet_of(m);
+	*p = *packet_of(sw->m);
+	index = psn_sub(sw->psn, p->headers.psn);
+	if (index) {
+		part = train_part(payload, p->headers.opcode, p->payload_bytes, index);
+		wire_read_extensions(part, &p->headers);
+		payload = part + wire_extension_bytes(p->headers.opcode);
+	}
+	p->flags &= (uint8_t)~PACKET_BUILT;
+	p->turn = qp_way(q).turn;
+	p->packets = 1;
+	p->wqe_offset = sw->wqe_offset;
+	p->headers.psn = sw->psn;
+	p->headers.ackreq = 1;
+	memcpy((uint8_t *)m->buf_addr + HEADROOM_BYTES, payload, p->payload_bytes);
+	return m;
+}
+
 struct rte_mbuf *packet_again(struct engine *e, const struct qp *q, struct sw_element *sw)
 {
 	struct packet *p = packet_of(sw->m);
 	uint8_t turn = qp_way(q).turn;
+
+	if (unlikely(p->packets > sw->packets))
+		return message_again(e, q, sw);
 
 	if (unlikely(p->turn != turn))
 		return packet_anew(e, sw, turn);

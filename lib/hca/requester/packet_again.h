@@ -16,8 +16,8 @@ struct rte_mbuf *packet_again(struct engine *e, const struct qp *q, struct sw_el
 
 /* A copy of a part of a train, from `psn` on, which MultiQueue does not keep; it asks for its
  * acknowledgement. */
-struct rte_mbuf *train_part(struct engine *e, const struct qp *q, const struct sw_element *sw,
-			    uint32_t psn, uint32_t packets);
+struct rte_mbuf *packet_part(struct engine *e, const struct qp *q, const struct sw_element *sw,
+			     uint32_t psn, uint32_t packets);
 
 /* `packets` responses of a READ requested again, from number `done` on, the first missing one; other requests
  * unchanged. Those that carry data carry the eight bytes of swap_add. */

@@ -167,15 +167,18 @@ static inline bool build(struct engine *e, struct train *t, const struct qp *q, 
 	m->data_off = t->data_off;
 	m->data_len = m->pkt_len = t->data_len;
 	p->flags |= PACKET_BUILT;
-	if (p->flags & PACKET_REF) { /* the bytes after the reference are not read */
-		m->ol_flags = FRAME_MARKS;
+	m->ol_flags = t->icrc_omitted ? ICRC_OMITTED : 0;
+	if (p->packets > 1) {
+		m->ol_flags |= FRAME_TRAIN;
 		m->pkt_len *= p->packets;
 		e->rpg->ip_id += (uint16_t)(p->packets - 1);
+	}
+	if (p->flags & PACKET_REF) { /* the bytes after the reference are not read */
+		m->ol_flags |= ICRC_OMITTED | PAYLOAD_REF;
 		return false;
 	}
 	if (t->pad)
 		memset(end, 0, t->pad);
-	m->ol_flags = t->icrc_omitted ? ICRC_OMITTED : 0;
 	if (t->icrc_omitted)
 		wire_icrc_store(end + t->pad, 0);
 	return !t->icrc_omitted;

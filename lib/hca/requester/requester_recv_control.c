@@ -338,57 +338,69 @@ static void hold(struct rrc *rrc, struct rte_mbuf *first, struct rte_mbuf *const
 	rrc->holds += n;
 }
 
-/* A train as one, or else its packets one after the other. False: there is one to be retried, *first, or no
+/* A train as one, or else its packets one after the other. TAKEN_NOT: there is one to be retried, *first, or no
  * buffer to take it off; the rest of the train stays in m. */
-static __rte_noinline bool take_train(struct engine *e, struct counters *c, struct rte_mbuf *m,
-				      struct rte_mbuf **first)
+static __rte_noinline enum taken take_train(struct engine *e, struct counters *c,
+					    struct rte_mbuf *m, struct rte_mbuf **first)
 {
-	*first = NULL;
 	while (arrival_of(m)->packets > 1) {
 		struct rte_mbuf *one;
 		enum taken taken;
 
 		if (likely(rrc_take_train(e, c, m)))
-			return true;
-		one = train_peel(e->clones, m);
+			return TAKEN;
+		if (arrival_of(m)->packets == 1)
+			break;
+		one = train_split(e->clones, m, 1);
 		if (unlikely(!one)) {
 			count(c, COUNTER_packet_empty);
-			return false;
+			return TAKEN_NOT;
 		}
 		taken = take_response(e, c, one);
 		if (unlikely(taken == TAKEN_NOT)) {
 			*first = one;
-			return false;
+			return TAKEN_NOT;
 		}
 		if (taken == TAKEN)
 			rte_pktmbuf_free(one);
 	}
-	return true;
+	return take_response(e, c, m);
+}
+
+/* m[0], and how many behind it went with it, *run. */
+static inline enum taken take_next(struct engine *e, struct counters *c, struct rte_mbuf **m,
+				   unsigned n, struct rte_mbuf **first, unsigned *run)
+{
+	const struct arrival *a = arrival_of(m[0]);
+
+	*run = 1;
+	if (a->packets > 1)
+		return take_train(e, c, m[0], first);
+	if (rrc_is_whole(a)) {
+		*run = rrc_take_run(e, c, m, n);
+		if (*run)
+			return TAKEN;
+		*run = 1;
+	}
+	return take_response(e, c, m[0]);
 }
 
 static unsigned take_responses(struct engine *e)
 {
 	struct counters *c = rrc_counters(e);
 	struct rte_mbuf *m[BURST + 1], *first = NULL;
-	unsigned n = take_burst(e, m), done = 0, over = 0;
+	unsigned n = take_burst(e, m), done = 0, over = 0, run;
 
 	while (done < n) {
-		const struct arrival *a = arrival_of(m[done]);
-		unsigned run = rrc_is_whole(a) ? rrc_take_run(e, c, m + done, n - done) : 0;
+		enum taken taken = take_next(e, c, m + done, n - done, &first, &run);
 
-		if (unlikely(a->packets > 1) && !take_train(e, c, m[done], &first))
+		if (unlikely(taken == TAKEN_NOT))
 			break;
-		if (!run && likely(a->packets <= 1)) {
-			enum taken taken = take_response(e, c, m[done]);
-
-			if (unlikely(taken == TAKEN_NOT))
-				break;
-			if (unlikely(taken == TAKEN_KEPT)) {
-				done++;
-				continue;
-			}
+		if (unlikely(taken == TAKEN_KEPT)) {
+			done++;
+			continue;
 		}
-		for (run = RTE_MAX(run, 1u); run; run--)
+		for (; run; run--)
 			m[over++] = m[done++];
 	}
 	if (unlikely(done < n))

@@ -16,6 +16,7 @@
 #include "local_operation.h"
 #include "outstanding.h"
 #include "path_delay.h"
+#include "context/path_class.h"
 #include "pipeline/machine.h"
 #include "pipeline/parking.h"
 #include "request_resolution.h"
@@ -595,6 +596,7 @@ static void end_visit(struct visit *v, enum rtc_state state)
 		path_time(v->e, q, last, reads_outstanding(q));
 	}
 	rtc_out_flush(v->e);
+	channel_note_coupled(&v->e->channel[CHANNEL_RTC_RPG], v->coupled);
 	rtc_charge(v);
 	count_visit(v);
 	parking_fence();
@@ -617,6 +619,13 @@ static void end_visit(struct visit *v, enum rtc_state state)
 	drain(v->e, q);
 }
 
+/* May messages of the QP travel as one (pipeline/train.h)? Whoever looks into the pipeline sees single packets. */
+static inline bool messages_may_join(const struct engine *e, const struct qp *q)
+{
+	return engine_setting(e, payload_refs) && e->mq->one_lcore && q->service == SERVICE_RC &&
+	       qp_spread(e, q) == 1 && !engine_is_watched(e);
+}
+
 /* Runs one QP's turn of `turn` bytes, at most `most` of them in this poll. Returns the bytes
  * used. */
 static uint32_t visit_qp(struct engine *e, struct qp *q, unsigned *room, uint32_t turn,
@@ -630,6 +639,7 @@ static uint32_t visit_qp(struct engine *e, struct qp *q, unsigned *room, uint32_
 			  .quantum = quantum,
 			  .later = turn - quantum,
 			  .window = window_left(e, q),
+			  .joins = messages_may_join(e, q),
 			  .sw = q->mq.sw.produced,
 			  .rd = q->mq.rd.produced,
 			  .re = q->mq.re.produced};

@@ -247,11 +247,35 @@ static inline bool write_whole(struct rrc_work *w, const void *data, uint32_t by
 	return true;
 }
 
+/* Takes the answer described by w->a, if it continues the run. */
+static inline bool take_whole(struct rrc_work *w, uint8_t opcode, uint32_t next)
+{
+	const struct arrival *a = w->a;
+	struct rd_element *rd = answered_whole(w->e->mq, w->q, a, opcode, next);
+
+	if (!rd || !(opcode == WIRE_RC_ATOMIC_ACK
+			     ? write_whole(w, &a->headers.orig, sizeof(a->headers.orig))
+			     : write_whole(w, a->payload, a->payload_bytes)))
+		return false;
+	rrc_complete_read(w->e, w->q, rd);
+	return true;
+}
+
+/* So many answers have been taken, with that many bytes in all; the last had that PSN. */
+static void end_run(struct rrc_work *w, unsigned taken, uint32_t bytes, uint32_t psn)
+{
+	sem_note(w->e, 3 * taken); /* FETCH_ENTRY, UPDATE_ENTRY, RELEASE_ENTRY */
+	count_n(w->c, COUNTER_read_bytes, bytes);
+	rrc_release_reads(w->e, w->q, taken, taken, psn_add(psn, 1));
+	rrc_bad_requests(w->e, w->q);
+	wake_sender(w->e, w->q);
+}
+
 unsigned rrc_take_run(struct engine *e, struct counters *c, struct rte_mbuf *const *m, unsigned n)
 {
 	struct rrc_work w = {.e = e, .c = c, .a = arrival_of(m[0])};
 	uint8_t opcode = w.a->headers.opcode;
-	uint32_t next, unacked = 0, bytes = 0;
+	uint32_t next, bytes = 0;
 	unsigned taken;
 
 	w.q = qp_find(e->qps, w.a->qpn);
@@ -259,27 +283,37 @@ unsigned rrc_take_run(struct engine *e, struct counters *c, struct rte_mbuf *con
 		return 0;
 	next = qp_next_psn(w.q);
 	for (taken = 0; taken < n; taken++) {
-		const struct arrival *a = arrival_of(m[taken]);
-		struct rd_element *rd = answered_whole(e->mq, w.q, a, opcode, next);
-
-		if (!rd || !(opcode == WIRE_RC_ATOMIC_ACK
-				     ? write_whole(&w, &a->headers.orig, sizeof(a->headers.orig))
-				     : write_whole(&w, a->payload, a->payload_bytes)))
+		w.a = arrival_of(m[taken]);
+		if (w.a->packets > 1 || !take_whole(&w, opcode, next))
 			break;
-		w.a = a;
-		bytes += a->payload_bytes;
-		unacked = psn_add(rd->psn, 1);
-		rrc_complete_read(e, w.q, rd);
+		bytes += w.a->payload_bytes;
 	}
 	if (!taken)
 		return 0;
-	sem_note(e, 3 * taken); /* FETCH_ENTRY, UPDATE_ENTRY, RELEASE_ENTRY */
+	w.a = arrival_of(m[taken - 1]);
 	rrc_take_credits(&w);
-	count_n(c, COUNTER_read_bytes, bytes);
-	rrc_release_reads(e, w.q, taken, taken, unacked);
-	rrc_bad_requests(e, w.q);
-	wake_sender(e, w.q);
+	end_run(&w, taken, bytes, w.a->headers.psn);
 	return taken;
+}
+
+/* The same of a train: its first answers, as far as they are a run. */
+static bool take_parts(struct engine *e, struct counters *c, struct rte_mbuf *m)
+{
+	struct arrival *a = arrival_of(m);
+	struct rrc_work w = {.e = e, .c = c, .a = a, .q = qp_find(e->qps, a->qpn)};
+	uint32_t next, packets = a->packets, taken = 0, psn = a->headers.psn;
+
+	if (unlikely(!w.q || !run_begins(w.q) || !rrc_is_whole(a)))
+		return false;
+	next = qp_next_psn(w.q);
+	while (taken < packets && take_whole(&w, a->headers.opcode, next))
+		if (++taken < packets)
+			train_advance(a, 1);
+	if (taken == packets)
+		rrc_take_credits(&w);
+	if (taken)
+		end_run(&w, taken, taken * a->payload_bytes, psn_add(psn, taken - 1));
+	return taken == packets;
 }
 
 /* ---- trains ---- */
@@ -299,7 +333,8 @@ static inline struct rd_element *train_due(struct engine *e, const struct qp *q,
 	return rd;
 }
 
-bool rrc_take_train(struct engine *e, struct counters *c, struct rte_mbuf *m)
+/* The middle responses to a READ at once. */
+static bool take_middle(struct engine *e, struct counters *c, struct rte_mbuf *m)
 {
 	const struct arrival *a = arrival_of(m);
 	struct qp *q = qp_find(e->qps, a->qpn);
@@ -327,4 +362,9 @@ bool rrc_take_train(struct engine *e, struct counters *c, struct rte_mbuf *m)
 	rrc_advance(e, q, psn_add(a->headers.psn, a->packets));
 	wake_sender(e, q);
 	return true;
+}
+
+bool rrc_take_train(struct engine *e, struct counters *c, struct rte_mbuf *m)
+{
+	return arrival_of(m)->payload_elsewhere ? take_middle(e, c, m) : take_parts(e, c, m);
 }

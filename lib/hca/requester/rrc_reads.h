@@ -27,8 +27,8 @@ static inline bool rrc_is_whole(const struct arrival *a)
  */
 unsigned rrc_take_run(struct engine *e, struct counters *c, struct rte_mbuf *const *m, unsigned n);
 
-/* Takes a train of responses to a READ as one; it stays the caller's. False: not all of it is regular, and nothing
- * has happened; the caller takes its first packet off. */
+/* Takes a train of responses to READs or atomics, which stays the caller's. False: not all of it is regular; m has what is
+ * left, the first packet of which is to be taken off. */
 bool rrc_take_train(struct engine *e, struct counters *c, struct rte_mbuf *m);
 
 #endif

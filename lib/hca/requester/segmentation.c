@@ -8,6 +8,7 @@
 #include "context/path_class.h"
 #include "dp_copy.h"
 #include "host-abi/wqe.h"
+#include "pipeline/train.h"
 #include "req_pkt_gen.h"
 #include "request_opcodes.h"
 #include "request_resolution.h"
@@ -34,6 +35,7 @@ static void out_put(struct visit *v, struct rte_mbuf *m)
 		v->alike = NULL;
 	}
 	v->t->out[v->t->out_count++] = m;
+	v->open = NULL;
 	v->room--;
 	v->sent = true;
 }
@@ -146,13 +148,13 @@ static inline void packet_put_back(struct visit *v)
 
 /* AckReq: every ack_interval packets, and (end_visit) on the last packet of each turn, so that
  * nothing waits for an acknowledgement that was not requested. */
-static void choose_ackreq(struct visit *v, struct packet *p)
+static inline void choose_ackreq(struct visit *v, struct packet *p, uint32_t packets)
 {
-	uint32_t since = v->q->rtc.since_ack += p->packets;
-
-	p->headers.ackreq = since >= engine_setting(v->e, ack_interval);
-	if (p->headers.ackreq)
-		v->q->rtc.since_ack = 0;
+	v->q->rtc.since_ack += packets;
+	if (v->q->rtc.since_ack < engine_setting(v->e, ack_interval))
+		return;
+	p->headers.ackreq = 1;
+	v->q->rtc.since_ack = 0;
 }
 
 /* The part of its request that the next packet carries, or, if it is neither the first nor the last, the next train. */
@@ -252,17 +254,16 @@ static bool train_fill(struct visit *v, struct rte_mbuf *m, struct segment *s)
 	p->flags = PACKET_REF;
 	p->packets = packets;
 	count_n(rtc_counters(v->e), COUNTER_payload_refs, packets);
-	channel_note_coupled(&v->e->channel[CHANNEL_RTC_RPG], packets - 1);
+	v->coupled += packets - 1;
 	s->packets = packets;
 	s->bytes = bytes;
 	note_segment(v, *s);
 	return true;
 }
 
-/* The bytes of the segment did not come: its packet goes back, the request waits or fails. */
-static enum rtc_state segment_unfilled(struct visit *v, enum dp_answer answer)
+/* The bytes of the segment did not come: the request waits or fails. */
+static __rte_noinline enum rtc_state segment_unfilled(struct visit *v, enum dp_answer answer)
 {
-	packet_put_back(v);
 	if (answer == DP_PENDING)
 		return RTC_STALLED;
 	v->r->outcome = OUTCOME_LOCAL_PROT;
@@ -278,31 +279,15 @@ static void advance_psn(struct visit *v, uint32_t packets)
 	__atomic_store_n(&q->rtc.next_psn, psn_add(q->rtc.next_psn, packets), __ATOMIC_RELEASE);
 }
 
-enum rtc_state rtc_rc_seg(struct visit *v)
+/* The queue pair keeps the segment, which is in m, until it is acknowledged. */
+static inline void keep_segment(struct visit *v, struct rte_mbuf *m, struct segment s)
 {
+	const struct request *r = v->r;
 	struct qp *q = v->q;
-	struct request *r = v->r;
-	struct segment s = segment_next(v);
-	enum dp_answer answer;
-	struct rte_mbuf *m;
 	uint8_t flags = 0;
 
-	if (unlikely(!rtc_may_keep(v)))
-		return rtc_no_share(v);
-	if (unlikely(v->window == 0))
-		return rtc_park(v, PARK_WINDOW);
-	m = packet_take(v);
-	if (!m)
-		return RTC_STALLED;
-	if (s.first || s.last || !train_fill(v, m, &s)) {
-		answer = segment_fill(v, m, s);
-		if (unlikely(answer != DP_COPIED))
-			return segment_unfilled(v, answer);
-	}
-	choose_ackreq(v, packet_of(m));
 	if (s.last)
 		flags = ELEMENT_LAST | (r->flags & REQUEST_SIGNALED ? ELEMENT_SIGNALED : 0);
-	rte_mbuf_refcnt_set(m, 2); /* one for the wire, one for MultiQueue */
 	sw_put(v->e->mq, &q->mq.sw,
 	       &(struct sw_element){.psn = q->rtc.next_psn,
 				    .m = m,
@@ -313,7 +298,108 @@ enum rtc_state rtc_rc_seg(struct visit *v)
 				    .flags = flags});
 	v->share--;
 	advance_psn(v, s.packets);
+}
+
+/* ---- messages of one packet each that travel as one (pipeline/train.h) ---- */
+
+/* Messages like this one may join it: m was put last. */
+static inline void train_open(struct visit *v, struct rte_mbuf *m)
+{
+	const struct packet *p = packet_of(m);
+
+	if (!v->joins || p->flags & PACKET_REF)
+		return;
+	v->open = m;
+	v->open_opcode = v->r->opcode;
+	v->open_flags = v->r->flags & REQUEST_SOLICITED;
+	v->stride = train_stride(p->headers.opcode, p->payload_bytes);
+	v->part = (uint8_t *)m->buf_addr + HEADROOM_BYTES + train_parts_at(p->payload_bytes);
+}
+
+/* May the request at work, a single packet of so many bytes, travel with those before it? */
+static inline bool may_join(const struct visit *v, uint32_t bytes)
+{
+	const struct rte_mbuf *m = v->open;
+	const struct request *r = v->r;
+
+	return m && r->opcode == v->open_opcode && bytes == packet_of(v->open)->payload_bytes &&
+	       (r->flags & (REQUEST_SOLICITED | REQUEST_LIMITED)) == v->open_flags &&
+	       packet_of(v->open)->packets < TRAIN_PACKETS_MAX &&
+	       v->part + v->stride <= (uint8_t *)m->buf_addr + PACKET_ROOM_BYTES && v->quantum;
+}
+
+/* Where the payload of a message goes that joins the train. */
+static inline uint8_t *part_payload(const struct visit *v)
+{
+	return v->part + wire_extension_bytes(packet_of(v->open)->headers.opcode);
+}
+
+/* The request's packet, whose payload is in its place, becomes a part of the train. */
+static inline void train_join(struct visit *v)
+{
+	struct packet *p = packet_of(v->open);
+	const struct request *r = v->r;
+	struct wire_headers h;
+
+	h.opcode = p->headers.opcode;
+	h.va = r->raddr;
+	h.rkey = r->rkey;
+	h.dma_len = r->length;
+	h.imm = h.invalidate_rkey = r->imm;
+	h.swap_add = r->swap_add;
+	h.compare = r->compare;
+	wire_write_extensions(v->part, &h);
+	v->part += v->stride;
+	v->coupled++;
+	p->packets++;
+}
+
+/* A message of a train: it keeps a reference of its own, and nobody else has any before the train leaves. */
+static enum rtc_state rc_join(struct visit *v, struct segment s)
+{
+	struct rte_mbuf *m = v->open;
+	enum dp_answer answer = dp_copy(v->e, v->q, v->m, part_payload(v), s.bytes, NULL);
+
+	if (unlikely(answer != DP_COPIED))
+		return segment_unfilled(v, answer);
+	train_join(v);
+	note_segment(v, s);
+	choose_ackreq(v, packet_of(m), 1);
+	rte_mbuf_refcnt_set(m, rte_mbuf_refcnt_read(m) + 1);
+	keep_segment(v, m, s);
+	return RTC_CXT_WB;
+}
+
+enum rtc_state rtc_rc_seg(struct visit *v)
+{
+	struct qp *q = v->q;
+	struct request *r = v->r;
+	struct segment s = segment_next(v);
+	enum dp_answer answer;
+	struct rte_mbuf *m;
+
+	if (unlikely(!rtc_may_keep(v)))
+		return rtc_no_share(v);
+	if (unlikely(v->window == 0))
+		return rtc_park(v, PARK_WINDOW);
+	if (s.first && s.last && may_join(v, s.bytes))
+		return rc_join(v, s);
+	m = packet_take(v);
+	if (!m)
+		return RTC_STALLED;
+	if (s.first || s.last || !train_fill(v, m, &s)) {
+		answer = segment_fill(v, m, s);
+		if (unlikely(answer != DP_COPIED)) {
+			packet_put_back(v);
+			return segment_unfilled(v, answer);
+		}
+	}
+	choose_ackreq(v, packet_of(m), s.packets);
+	rte_mbuf_refcnt_set(m, 2); /* one for the wire, one for MultiQueue */
+	keep_segment(v, m, s);
 	out_put(v, m);
+	if (s.first && s.last)
+		train_open(v, m);
 	if (unlikely(r->flags & REQUEST_LIMITED) && limit(q, r, s.last))
 		return rtc_park(v, PARK_CREDIT);
 	return s.last ? RTC_CXT_WB : RTC_RC_SEG;
@@ -332,14 +418,24 @@ static void keep_entries(struct visit *v)
 }
 
 /* The data of an ATOMIC WRITE: into its packet, and, to send them again, into the request. */
-static enum dp_answer carry(struct visit *v, struct rte_mbuf *m)
+static enum dp_answer carry(struct visit *v, uint8_t *data)
 {
-	uint8_t *data = (uint8_t *)m->buf_addr + HEADROOM_BYTES;
 	enum dp_answer answer = dp_copy(v->e, v->q, v->m, data, v->r->length, NULL);
 
 	if (likely(answer == DP_COPIED))
 		memcpy(&v->r->swap_add, data, sizeof(v->r->swap_add));
 	return answer;
+}
+
+/* The packet of a request that has its own response, with that many bytes of its own. */
+static inline void fill_request(struct visit *v, struct rte_mbuf *m, uint32_t bytes)
+{
+	struct wire_headers *h = &packet_of(m)->headers;
+
+	fill_packet(v, m, bytes, NULL, true, true);
+	h->ackreq = 1;
+	h->swap_add = v->r->swap_add;
+	h->compare = v->r->compare;
 }
 
 /* Sends a request that has its own response, and keeps what is needed to send it again and to write
@@ -360,22 +456,28 @@ enum rtc_state rtc_rc_store_entry(struct visit *v)
 			       .opcode = r->opcode,
 			       .entries = scatters ? r->data_units : 0,
 			       .flags = r->flags & REQUEST_SIGNALED ? ELEMENT_SIGNALED : 0};
-	struct rte_mbuf *m = packet_take(v);
+	uint32_t bytes = scatters ? 0 : r->length;
+	bool joins = packets == 1 && may_join(v, bytes);
+	struct rte_mbuf *m = joins ? v->open : packet_take(v);
 	enum dp_answer answer = DP_COPIED;
 
 	if (!m)
 		return RTC_STALLED;
 	if (scatters)
 		keep_entries(v);
-	else if (r->length)
-		answer = carry(v, m);
-	if (unlikely(answer != DP_COPIED))
+	else if (bytes)
+		answer =
+			carry(v, joins ? part_payload(v) : (uint8_t *)m->buf_addr + HEADROOM_BYTES);
+	if (unlikely(answer != DP_COPIED)) {
+		if (!joins)
+			packet_put_back(v);
 		return segment_unfilled(v, answer);
+	}
 	x.swap_add = r->swap_add;
-	fill_packet(v, m, scatters ? 0 : r->length, NULL, true, true);
-	packet_of(m)->headers.ackreq = 1;
-	packet_of(m)->headers.swap_add = x.swap_add;
-	packet_of(m)->headers.compare = x.compare;
+	if (joins)
+		train_join(v);
+	else
+		fill_request(v, m, bytes);
 	q->rtc.since_ack = 0;
 	rtc_spend(v, 0);
 	__atomic_store_n(&q->rtc.reads_issued, q->rtc.reads_issued + 1, __ATOMIC_RELEASE);
@@ -384,8 +486,12 @@ enum rtc_state rtc_rc_store_entry(struct visit *v)
 	v->entries -= x.entries;
 	advance_psn(v, packets);
 	v->packets++;
-	v->bytes += scatters ? 0 : r->length;
+	v->bytes += bytes;
+	if (joins)
+		return RTC_CXT_WB;
 	out_put(v, m);
+	if (packets == 1)
+		train_open(v, m);
 	return RTC_CXT_WB;
 }
 
@@ -442,8 +548,10 @@ enum rtc_state rtc_ucud_seg(struct visit *v)
 	if (!m)
 		return RTC_STALLED;
 	answer = segment_fill(v, m, s);
-	if (unlikely(answer != DP_COPIED))
+	if (unlikely(answer != DP_COPIED)) {
+		packet_put_back(v);
 		return segment_unfilled(v, answer);
+	}
 	if (ud)
 		datagram_address(v, packet_of(m));
 	advance_psn(v, 1);

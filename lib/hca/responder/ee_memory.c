@@ -207,34 +207,14 @@ enum ee_state step_store_addr(struct ee_work *w)
 	return EE_CXT_WB;
 }
 
-static uint64_t execute_atomic(struct ee_work *w, uint64_t *p)
+static uint64_t write_atomically(struct ee_work *w, uint64_t *p)
 {
-	const struct wire_headers *h = &w->a->headers;
-	uint64_t expected = h->compare, value;
+	uint64_t value;
 
-	switch (h->opcode) {
-	case WIRE_RC_ATOMIC_WRITE:
-		memcpy(&value, w->payload, sizeof(value));
-		/* Release: a reader that sees it sees all earlier writes, too. */
-		__atomic_store_n(p, value, __ATOMIC_RELEASE);
-		return 0;
-	case WIRE_RC_FETCH_ADD:
-		return __atomic_fetch_add(p, h->swap_add, __ATOMIC_SEQ_CST);
-	}
-	__atomic_compare_exchange_n(p, &expected, h->swap_add, false, __ATOMIC_SEQ_CST,
-				    __ATOMIC_SEQ_CST);
-	return expected;
-}
-
-/* For duplicates: as many as may be out (o9-66). */
-static void keep_result(struct engine *e, struct qp *qp, uint64_t psn, uint64_t orig)
-{
-	*qp_result(e->qps, qp, qp->ee.atomic_next) =
-		(struct atomic_result){.psn = psn, .orig = orig};
-	if (++qp->ee.atomic_next > qp->ee.results_used)
-		qp->ee.results_used = qp->ee.atomic_next;
-	if (qp->ee.atomic_next >= qp->max_dest_rd_atomic)
-		qp->ee.atomic_next = 0;
+	memcpy(&value, w->payload, sizeof(value));
+	/* Release: a reader that sees it sees all earlier writes, too. */
+	__atomic_store_n(p, value, __ATOMIC_RELEASE);
+	return 0;
 }
 
 /* Executed, and answered by a separate response. */
@@ -292,8 +272,11 @@ enum ee_state step_atomic(struct ee_work *w)
 	 * atomic for it. */
 	if ((uintptr_t)w->addr % sizeof(uint64_t))
 		return fail(w, OUTCOME_INVALID_REQUEST);
-	w->a->orig = execute_atomic(w, (uint64_t *)w->addr);
-	keep_result(w->e, qp, ee_long_psn(qp, h->psn), w->a->orig);
+	if (h->opcode == WIRE_RC_ATOMIC_WRITE)
+		w->a->orig = write_atomically(w, (uint64_t *)w->addr);
+	else
+		w->a->orig = ee_atomic(h, (uint64_t *)w->addr);
+	ee_keep_result(w->e, qp, ee_long_psn(qp, h->psn), w->a->orig);
 	return answered(w);
 }
 

@@ -202,6 +202,29 @@ static inline void ee_expect_next(struct qp *qp, uint32_t psns)
 	ee_set_expected(qp, next);
 }
 
+/* FetchAdd or CmpSwap. Returns the value before. */
+static inline uint64_t ee_atomic(const struct wire_headers *h, uint64_t *p)
+{
+	uint64_t expected = h->compare;
+
+	if (h->opcode == WIRE_RC_FETCH_ADD)
+		return __atomic_fetch_add(p, h->swap_add, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(p, &expected, h->swap_add, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+	return expected;
+}
+
+/* The result of an atomic, for duplicates: as many as may be out (o9-66). */
+static inline void ee_keep_result(struct engine *e, struct qp *qp, uint64_t psn, uint64_t orig)
+{
+	*qp_result(e->qps, qp, qp->ee.atomic_next) =
+		(struct atomic_result){.psn = psn, .orig = orig};
+	if (++qp->ee.atomic_next > qp->ee.results_used)
+		qp->ee.results_used = qp->ee.atomic_next;
+	if (qp->ee.atomic_next >= qp->max_dest_rd_atomic)
+		qp->ee.atomic_next = 0;
+}
+
 /* UC: abandons the message in progress; the next one uses its receive descriptor. */
 static inline void abandon_message(struct ee_work *w)
 {

@@ -17,7 +17,7 @@
 #include <rte_malloc.h>
 #include "completion/completion.h"
 #include "copy.h"
-#include "ee_train.h"
+#include "ee_plain.h"
 #include "ee_work.h"
 #include "execution_engine.h"
 #include "pipeline/frames.h"
@@ -366,78 +366,6 @@ static inline enum ee_then take_packet(struct engine *e, struct execution_engine
 	return execute(e, ee, c, m, payload);
 }
 
-/* Is it the packet that is expected, one that asks nothing of the states in front of CHECK_REQUEST? */
-static inline bool is_plain(const struct qp *qp, const struct arrival *a)
-{
-	return a->qpn == qp_number(qp) && a->headers.psn == qp->ee.expected_psn && !qp->ee.gap &&
-	       !(a->payload_elsewhere | a->congested | a->icrc_bytes) && a->payload_bytes &&
-	       a->payload_bytes <= qp->mtu_bytes && qp_receives(qp_state(qp));
-}
-
-static inline bool write_plain(struct engine *e, const struct qp *qp, const struct arrival *a)
-{
-	const struct wire_headers *h = &a->headers;
-	uint32_t bytes = a->payload_bytes;
-	uint8_t *to;
-
-	if (!(qp->access & ACCESS_REMOTE_WRITE) || h->dma_len != bytes ||
-	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd, h->rkey,
-				    h->va, bytes, ACCESS_REMOTE_WRITE, &to)))
-		return false;
-	copy_payload(to, a->payload, bytes, ee_is_long(e, bytes));
-	return true;
-}
-
-static inline bool send_plain(struct engine *e, struct counters *c, struct qp *qp,
-			      const struct arrival *a)
-{
-	uint32_t bytes = a->payload_bytes;
-	struct cqe cqe = {.opcode = USER_RECV, .remote_qpn = qp->dest_qpn, .byte_count = bytes};
-	struct rwm_entry entry;
-	uint8_t *to;
-
-	if (!rwm_sees_single(qp, &entry) || entry.bytes < bytes ||
-	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->rq_pd,
-				    entry.lkey, entry.va, bytes, ACCESS_LOCAL_WRITE, &to)))
-		return false;
-	copy_payload(to, a->payload, bytes, ee_is_long(e, bytes));
-	ee_complete(e, c, qp, &cqe, a->headers.se);
-	rwm_release_wqe(qp);
-	call_note(&e->stage[STAGE_RESPONDER_EXEC], CALL_EE_RWM, EE_RWM_CALLS_PLAIN);
-	return true;
-}
-
-/*
- * Executes a WRITE or SEND of one packet behind another request of its queue pair: what the states do to it,
- * in one go. False: there is more to ask or to say about it, and the states do so; nothing has happened.
- */
-static inline bool execute_plain(struct engine *e, struct execution_engine *ee, struct counters *c,
-				 struct rte_mbuf *m)
-{
-	const struct arrival *a = arrival_of(m);
-	struct qp *qp = ee->last;
-	bool done = false;
-
-	if (!qp || !is_plain(qp, a))
-		return false;
-	if (a->headers.opcode == WIRE_RC_WRITE_ONLY)
-		done = write_plain(e, qp, a);
-	else if (a->headers.opcode == WIRE_RC_SEND_ONLY)
-		done = send_plain(e, c, qp, a);
-	if (!done)
-		return false;
-	count_n(c, COUNTER_executed_bytes, a->payload_bytes);
-	count(c, COUNTER_executed);
-	ee_expect_next(qp, 1);
-	qp->ee.received_bytes = a->payload_bytes;
-	qp->ee.msn = psn_add(qp->ee.msn, 1);
-	if (a->headers.ackreq)
-		ee_defer_ack(ee, qp, m);
-	else
-		ee->done[ee->done_count++] = m;
-	return true;
-}
-
 /* A gap has been filled: those that had come early go in front of the rest of the burst, as many as
  * there is room for. Returns how many the rest has now. */
 static __rte_noinline unsigned insert_early(struct execution_engine *ee, struct rte_mbuf **rest,
@@ -458,7 +386,7 @@ static inline struct rte_mbuf *take_off(struct engine *e, struct counters *c,
 		++*i;
 		return m;
 	}
-	m = train_peel(e->clones, m);
+	m = train_split(e->clones, m, 1);
 	if (unlikely(!m))
 		count(c, COUNTER_packet_empty);
 	return m;
@@ -481,17 +409,13 @@ unsigned ee_poll(struct engine *e)
 	prefetch_burst(e, burst, n);
 	/* Packets taken off trains need room, too. */
 	for (unsigned taken = 0; i < n && taken < room; taken++) {
+		enum ee_plain plain;
 		enum ee_then then;
 
-		if (execute_plain(e, ee, c, burst[i])) {
-			i++;
+		plain = ee_execute_plain(e, ee, c, burst[i]);
+		i += plain == EE_PLAIN;
+		if (likely(plain != EE_PLAIN_NOT))
 			continue;
-		}
-		ee->last = NULL;
-		if (arrival_of(burst[i])->packets > 1 && ee_execute_train(e, ee, c, burst[i])) {
-			i++;
-			continue;
-		}
 		m = take_off(e, c, burst, &i);
 		if (unlikely(!m))
 			break;

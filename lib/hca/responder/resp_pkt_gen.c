@@ -17,14 +17,15 @@
 #include "responder/responder.h"
 #include "host-abi/control.h"
 #include "pipeline/frames.h"
+#include "pipeline/train.h"
 #include "resp_order.h"
 #include "resp_pkt_gen.h"
 #include "virt-to-phys/payload_ref.h"
 #include "wire/aeth.h"
 #include "wire/crc.h"
-#include "wire/train.h"
 
 enum {
+	RESULTS = 1024,	   /* a power of two */
 	SMALL_BYTES = 256, /* up to here one ICRC over the finished frame is cheaper than a fused
 			      copy */
 };
@@ -43,6 +44,11 @@ struct resp_train {
 	uint8_t transport_bytes;
 	bool icrc_omitted;
 	uint16_t data_off, data_len; /* of each frame */
+	/* The last frame, which others may join (pipeline/train.h); NULL: none may. */
+	struct rte_mbuf *open;
+	uint8_t *part;	   /* where the next answer goes, */
+	uint32_t stride;   /* and what it takes there */
+	uint32_t next_psn; /* which it must have */
 };
 
 struct resp_pkt_gen {
@@ -55,8 +61,26 @@ struct resp_pkt_gen {
 	int64_t quantum_left;	 /* of the QP at the head, or the next one to be there; bytes */
 	uint16_t ip_id;		 /* IPv4 identification of the last frame */
 	struct resp_train train; /* within a poll */
-	struct pacer pacer;	 /* QPs whose rate is limited, until it is their time */
+	uint32_t coupled;	 /* answers of this poll in trains, beyond one each */
+	/* Values before atomics, parallel to EE_RESPG; both counters free running. */
+	uint32_t results_put, results_taken;
+	uint64_t results[RESULTS];
+	struct pacer pacer; /* QPs whose rate is limited, until it is their time */
 };
+
+uint32_t respg_results_room(const struct engine *e)
+{
+	const struct resp_pkt_gen *p = e->respg;
+
+	return RESULTS - (p->results_put - p->results_taken);
+}
+
+void respg_put_result(struct engine *e, uint64_t value)
+{
+	struct resp_pkt_gen *p = e->respg;
+
+	p->results[p->results_put++ % RESULTS] = value;
+}
 
 /* Makes sure that `want` buffers are in stock, or as many as there are. Raw, as packet_take() of
  * segmentation.c has them. */
@@ -146,7 +170,7 @@ static inline void put_frame(struct resp_pkt_gen *p, const struct qp *qp, uint32
 
 	m->data_off = t->data_off;
 	m->data_len = m->pkt_len = t->data_len;
-	m->ol_flags = ref ? FRAME_MARKS : t->icrc_omitted ? ICRC_OMITTED : 0;
+	m->ol_flags = ref ? ICRC_OMITTED | PAYLOAD_REF : t->icrc_omitted ? ICRC_OMITTED : 0;
 	if (t->icrc_omitted && !ref)
 		wire_icrc_store(payload_of(m) + t->payload_bytes + pad, 0);
 	packet->qpn = qp_number(qp);
@@ -157,6 +181,7 @@ static inline void put_frame(struct resp_pkt_gen *p, const struct qp *qp, uint32
 	packet->l3_offset = t->l3_offset;
 	packet->is_ipv6 = t->is_ipv6;
 	p->out[p->outs++] = m;
+	p->train.open = NULL;
 }
 
 /* Stores the ICRC of a frame. Apart from its headers: directly after their stores, the wide loads would
@@ -185,6 +210,8 @@ static void pass_on(struct engine *e, struct resp_pkt_gen *p)
 	for (unsigned i = 0; i < p->outs; i++)
 		if (!p->out[i]->ol_flags)
 			finish_icrc(p->out[i]);
+	channel_note_coupled(&e->channel[CHANNEL_RESPG_TXA], p->coupled);
+	p->coupled = 0;
 	channel_put(&e->channel[CHANNEL_RESPG_TXA], p->out, p->outs);
 }
 
@@ -242,6 +269,52 @@ static inline void answer_ack(struct engine *e, struct resp_pkt_gen *p, struct c
 		count_nak(c, syndrome);
 }
 
+/* ---- answers that travel as one (pipeline/train.h) ---- */
+
+/* Answers like the one just sealed may join it. Whoever looks into the pipeline sees single ones. */
+static inline void train_open(const struct engine *e, struct resp_pkt_gen *p, uint32_t psn)
+{
+	struct resp_train *t = &p->train;
+	struct rte_mbuf *m = p->out[p->outs - 1];
+
+	if (!engine_setting(e, payload_refs) || engine_is_watched(e))
+		return;
+	t->open = m;
+	t->part = payload_of(m) + train_parts_at(t->payload_bytes);
+	t->stride = train_stride(t->opcode, t->payload_bytes);
+	t->next_psn = psn_add(psn, 1);
+}
+
+/* Where the payload of an answer goes that may join those before it; NULL: it may not. */
+static inline uint8_t *train_place(const struct resp_pkt_gen *p, const struct qp *qp,
+				   uint8_t opcode, uint32_t psn, uint32_t payload_bytes)
+{
+	const struct resp_train *t = &p->train;
+	struct qp_way way = qp_way(qp);
+
+	if (!t->open || t->qp != qp || t->opcode != opcode || t->payload_bytes != payload_bytes ||
+	    t->next_psn != psn || memcmp(&way, &t->way, sizeof(way)) ||
+	    t->part + t->stride > (uint8_t *)t->open->buf_addr + PACKET_ROOM_BYTES ||
+	    packet_of(t->open)->packets == TRAIN_PACKETS_MAX)
+		return NULL;
+	return t->part + wire_extension_bytes(opcode);
+}
+
+/* An answer whose payload is in that place joins them. */
+static inline void train_join(struct resp_pkt_gen *p, const struct wire_headers *h)
+{
+	struct resp_train *t = &p->train;
+
+	wire_write_extensions(t->part, h);
+	t->part += t->stride;
+	t->next_psn = psn_add(t->next_psn, 1);
+	t->open->pkt_len += t->open->data_len;
+	t->open->ol_flags |= FRAME_TRAIN;
+	packet_of(t->open)->packets++;
+	p->ip_id++;
+	p->coupled++;
+}
+
 static void answer_atomic(struct engine *e, struct resp_pkt_gen *p, struct counters *c,
 			  const struct qp *qp, uint32_t psn, uint8_t syndrome, uint32_t msn,
 			  uint64_t orig)
@@ -251,8 +324,13 @@ static void answer_atomic(struct engine *e, struct resp_pkt_gen *p, struct count
 	h.syndrome = syndrome;
 	h.msn = msn;
 	h.orig = orig;
-	seal(e, p, qp, &h, 0, NULL, false);
 	count(c, COUNTER_acks_sent);
+	if (train_place(p, qp, h.opcode, psn, 0)) {
+		train_join(p, &h);
+		return;
+	}
+	seal(e, p, qp, &h, 0, NULL, false);
+	train_open(e, p, psn);
 }
 
 /* What is kept now. It acknowledges no READ, so it overtakes answers that wait. */
@@ -330,14 +408,15 @@ static inline uint8_t read_opcode(bool first, bool last)
 }
 
 /* The frame made last stands for so many packets. */
-static inline void couple(struct engine *e, struct resp_pkt_gen *p, uint32_t packets)
+static inline void couple(struct resp_pkt_gen *p, uint32_t packets)
 {
 	struct rte_mbuf *m = p->out[p->outs - 1];
 
 	m->pkt_len *= packets;
+	m->ol_flags |= FRAME_TRAIN;
 	packet_of(m)->packets = packets;
 	p->ip_id += (uint16_t)(packets - 1);
-	channel_note_coupled(&e->channel[CHANNEL_RESPG_TXA], packets - 1);
+	p->coupled += packets - 1;
 }
 
 /* READ_SEG, READ_PAYLOAD: the next packet of the READ, or the next train. Its memory may be refused: then nothing was
@@ -370,7 +449,7 @@ static enum v2p_state read_packet(struct engine *e, struct resp_pkt_gen *p, stru
 	if (!train)
 		packets = 1;
 	else
-		couple(e, p, packets);
+		couple(p, packets);
 	a->done_bytes += packets * bytes;
 	a->done_packets += packets;
 	return V2P_SUCCESS;
@@ -589,8 +668,9 @@ static inline bool answer_short_read(struct engine *e, struct resp_pkt_gen *p, s
 				     struct qp *qp, const struct arrival *a)
 {
 	struct wire_headers h = response_headers(qp, WIRE_RC_READ_RESP_ONLY, a->response_psn);
-	uint8_t *payload = payload_of(next_buffer(p)), *src;
 	uint32_t bytes = a->length;
+	uint8_t *place = train_place(p, qp, h.opcode, h.psn, bytes), *src;
+	uint8_t *payload = place ? place : payload_of(next_buffer(p));
 
 	if (bytes - 1 >= RTE_MIN((uint32_t)SMALL_BYTES, (uint32_t)qp->mtu_bytes) ||
 	    unlikely(qp->respg.flow.cc.rate) || unlikely(qp_state(qp) == QP_ERR) ||
@@ -599,10 +679,15 @@ static inline bool answer_short_read(struct engine *e, struct resp_pkt_gen *p, s
 		return false;
 	copy_bytes(payload, src, bytes);
 	h.pad = -bytes & 3;
-	memset(payload + bytes, 0, sizeof(uint32_t)); /* the pad; the ICRC follows */
 	h.syndrome = a->syndrome;
 	h.msn = a->msn;
-	seal(e, p, qp, &h, bytes, NULL, false);
+	if (place) {
+		train_join(p, &h);
+	} else {
+		memset(payload + bytes, 0, sizeof(uint32_t)); /* the pad; the ICRC follows */
+		seal(e, p, qp, &h, bytes, NULL, false);
+		train_open(e, p, h.psn);
+	}
 	count(c, COUNTER_read_response_packets);
 	qp->respg.reads_done += !response_is_duplicate(a);
 	return true;
@@ -623,20 +708,65 @@ static inline bool answer_at_once(struct engine *e, struct resp_pkt_gen *p, stru
 	return true;
 }
 
-/* Accepts one answer: a short one of an idle QP leaves at once; of the others a copy waits. */
+/* A short answer of an idle QP leaves at once; of the others a copy waits. */
+static inline void accept_one(struct engine *e, struct resp_pkt_gen *p, struct counters *c,
+			      struct qp *qp, const struct arrival *a)
+{
+	if (likely(!qp->respg.head && may_make_frame(p)) && answer_at_once(e, p, c, qp, a))
+		return;
+	order_put(e->qps, c, qp, a);
+	qp_list_add(&p->active, qp);
+}
+
+/* READs or atomics that came as a train. */
+static void accept_train(struct engine *e, struct resp_pkt_gen *p, struct counters *c,
+			 struct qp *qp, struct arrival *a)
+{
+	for (;;) {
+		if (a->response == RESPONSE_ATOMIC) {
+			a->orig = p->results[p->results_taken++ % RESULTS];
+			a->length = 0;
+		} else {
+			a->va = a->headers.va;
+			a->rkey = a->headers.rkey;
+			a->length = a->headers.dma_len;
+		}
+		accept_one(e, p, c, qp, a);
+		if (a->packets == 1)
+			return;
+		train_advance(a, 1);
+		a->response_psn = psn_add(a->response_psn, 1);
+		a->msn = psn_add(a->msn, 1);
+	}
+}
+
+static inline bool answers_train(const struct arrival *a)
+{
+	return a->packets > 1 && (a->response == RESPONSE_READ || a->response == RESPONSE_ATOMIC);
+}
+
+/* The queue pair is gone. */
+static void drop_answers(struct resp_pkt_gen *p, struct counters *c, const struct arrival *a)
+{
+	count(c, COUNTER_drop_qp_state);
+	if (answers_train(a) && a->response == RESPONSE_ATOMIC)
+		p->results_taken += a->packets;
+}
+
+/* Accepts one answer, or those to a train. */
 static inline void accept_answer(struct engine *e, struct resp_pkt_gen *p, struct counters *c,
-				 const struct arrival *a)
+				 struct arrival *a)
 {
 	struct qp *qp = qp_find(e->qps, a->qpn);
 
-	if (unlikely(!qp || qp_state(qp) < QP_RTR || a->response == RESPONSE_NONE)) {
-		count(c, COUNTER_drop_qp_state);
-	} else if (unlikely(a->response == RESPONSE_SACK)) {
+	if (unlikely(!qp || qp_state(qp) < QP_RTR || a->response == RESPONSE_NONE))
+		drop_answers(p, c, a);
+	else if (unlikely(a->response == RESPONSE_SACK))
 		answer_sack(e, p, c, qp);
-	} else if (qp->respg.head || !answer_at_once(e, p, c, qp, a)) {
-		order_put(e->qps, c, qp, a);
-		qp_list_add(&p->active, qp);
-	}
+	else if (answers_train(a))
+		accept_train(e, p, c, qp, a);
+	else
+		accept_one(e, p, c, qp, a);
 }
 
 /* Accepts at most n answers, for each of which a frame could be made. Returns how many. */
@@ -673,6 +803,7 @@ unsigned respg_poll(struct engine *e)
 	p->limit = RTE_MIN(room, p->spares);
 	p->outs = 0;
 	p->train.qp = NULL;
+	p->train.open = NULL;
 	if (unlikely(notify))
 		serve_notify(e, p, c);
 	/* Short answers must not starve READs, nor READs short answers. */

@@ -35,6 +35,13 @@ void respg_notify(const struct engine *e, struct qp *qp);
  * other way round: if a CNP has come, READ responses slow down. */
 void respg_take_news(const struct engine *e, struct qp *qp);
 
+/*
+ * EE → RESPG: the values before the atomics of trains, one for each, in their order; other atomics have theirs
+ * with them (arrival.orig).
+ */
+uint32_t respg_results_room(const struct engine *e);
+void respg_put_result(struct engine *e, uint64_t value);
+
 /* EE → RESPG: the READ or atomic is a duplicate: it holds no resource, its errors are silent
  * (C9-108). */
 static inline void response_set_duplicate(struct arrival *a, bool duplicate)

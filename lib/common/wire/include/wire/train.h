@@ -26,6 +26,15 @@ bool wire_parse_next(const uint8_t *frame, const uint8_t *before, struct wire_fr
 void wire_read_differing(const uint8_t *p, struct wire_headers *h);
 void wire_write_differing(uint8_t *p, const struct wire_headers *h);
 
+/* The extension headers of h->opcode alone. */
+void wire_read_extensions(const uint8_t *p, struct wire_headers *h);
+void wire_write_extensions(uint8_t *p, const struct wire_headers *h);
+
+static inline unsigned int wire_extension_bytes(uint8_t opcode)
+{
+	return wire_opcodes[opcode].header_bytes - (unsigned int)WIRE_BTH_BYTES;
+}
+
 /*
  * Makes the headers of the packet number `index` of a train out of the first one's: in a private copy of
  * its frame, which wire_parse_frame() has described in *f. AckReq of the first is that of the last packet.

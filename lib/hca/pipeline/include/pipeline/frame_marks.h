@@ -23,12 +23,16 @@
 #define PAYLOAD_REF_BIT 39
 #define PAYLOAD_REF	(1ull << PAYLOAD_REF_BIT)
 
-#define FRAME_MARKS (ICRC_OMITTED | PAYLOAD_REF)
+/* It stands for several packets: train.h. */
+#define FRAME_TRAIN_BIT 37
+#define FRAME_TRAIN	(1ull << FRAME_TRAIN_BIT)
+
+#define FRAME_MARKS (ICRC_OMITTED | PAYLOAD_REF | FRAME_TRAIN)
 
 /* In the channel RPG_TXA only, whose end clears it: PACKET_TIMED. */
 #define FRAME_TIMED (1ull << 38)
 
-_Static_assert(FRAME_TIMED >= RTE_MBUF_F_FIRST_FREE && ICRC_OMITTED <= RTE_MBUF_F_LAST_FREE,
+_Static_assert(FRAME_TRAIN >= RTE_MBUF_F_FIRST_FREE && ICRC_OMITTED <= RTE_MBUF_F_LAST_FREE,
 	       "DPDK has no meaning for them");
 
 #endif

@@ -137,6 +137,9 @@ struct arrival {
 	const uint8_t *payload; /* in the frame; elsewhere: see payload_elsewhere */
 	uint32_t packets;	/* of a train, payload_bytes each; else 1 */
 	uint32_t payload_skip;	/* elsewhere: bytes in front of the payload, of packets taken off */
+	const uint8_t *part;	/* of a train in parts: that of the second packet */
+	uint16_t part_bytes,
+		part_headers; /* from one part to the next; extension headers in each */
 	uint8_t is_ipv6;
 	uint8_t payload_elsewhere; /* the frame holds a reference, which payload_ref_follow()
 				      resolves for the current poll */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Trains, packet by packet, for those who look on or pass them on. Any lcore. */
+#include "pipeline/train.h"
+#include "wire/encap.h"
+
+uint32_t train_buffer_bytes(const struct rte_mbuf *m, const struct wire_frame *f)
+{
+	uint32_t packets = frame_packets(m);
+
+	if (packets == 1 || m->ol_flags & PAYLOAD_REF)
+		return m->data_len;
+	return f->payload_offset + train_parts_at(f->payload_bytes) +
+	       (packets - 1) * train_stride(f->h.opcode, f->payload_bytes);
+}
+
+bool train_write_packet(uint8_t *frame, const struct rte_mbuf *m, uint32_t index, uint32_t *skip)
+{
+	const uint8_t *first = rte_pktmbuf_mtod(m, const uint8_t *), *part;
+	uint32_t headers;
+	struct wire_frame f;
+
+	*skip = 0;
+	memcpy(frame, first, m->data_len);
+	if (frame_packets(m) == 1)
+		return true;
+	if (wire_parse_frame(first, m->data_len, &f) != WIRE_OK)
+		return false;
+	wire_take_place(frame, &f, index, index + 1 == frame_packets(m));
+	if (m->ol_flags & PAYLOAD_REF) {
+		*skip = index * f.payload_bytes;
+	} else if (index) {
+		headers = wire_extension_bytes(f.h.opcode);
+		part = train_part(first + f.payload_offset, f.h.opcode, f.payload_bytes, index);
+		memcpy(frame + f.payload_offset - headers, part, headers + f.payload_bytes);
+	}
+	return true;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ExecutionEngine's way with requests of one packet that ask for nothing special: what the states do to a WRITE or SEND, in
+ * one go, alone or in a train (pipeline/train.h); in trains, to READs and atomics, too. Nothing is decided here: where
+ * there is more to ask or to say, the states do so. Stage responder_exec.
+ */
+#include "copy.h"
+#include "ee_plain.h"
+#include "ee_train.h"
+#include "pipeline/train.h"
+#include "resp_pkt_gen.h"
+
+/* Is it the packet that is expected, one that asks nothing of the states in front of CHECK_REQUEST? */
+static inline bool is_plain(const struct qp *qp, const struct arrival *a)
+{
+	return a->qpn == qp_number(qp) && a->headers.psn == qp->ee.expected_psn && !qp->ee.gap &&
+	       !(a->payload_elsewhere | a->congested | a->icrc_bytes) && a->payload_bytes &&
+	       a->payload_bytes <= qp->mtu_bytes && qp_receives(qp_state(qp));
+}
+
+static inline bool write_plain(struct engine *e, const struct qp *qp, const struct arrival *a)
+{
+	const struct wire_headers *h = &a->headers;
+	uint32_t bytes = a->payload_bytes;
+	uint8_t *to;
+
+	if (!(qp->access & ACCESS_REMOTE_WRITE) || h->dma_len != bytes ||
+	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd, h->rkey,
+				    h->va, bytes, ACCESS_REMOTE_WRITE, &to)))
+		return false;
+	copy_payload(to, a->payload, bytes, ee_is_long(e, bytes));
+	return true;
+}
+
+static inline bool send_plain(struct engine *e, struct counters *c, struct qp *qp,
+			      const struct arrival *a)
+{
+	uint32_t bytes = a->payload_bytes;
+	struct cqe cqe = {.opcode = USER_RECV, .remote_qpn = qp->dest_qpn, .byte_count = bytes};
+	struct rwm_entry entry;
+	uint8_t *to;
+
+	if (!rwm_sees_single(qp, &entry) || entry.bytes < bytes ||
+	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->rq_pd,
+				    entry.lkey, entry.va, bytes, ACCESS_LOCAL_WRITE, &to)))
+		return false;
+	copy_payload(to, a->payload, bytes, ee_is_long(e, bytes));
+	ee_complete(e, c, qp, &cqe, a->headers.se);
+	rwm_release_wqe(qp);
+	call_note(&e->stage[STAGE_RESPONDER_EXEC], CALL_EE_RWM, EE_RWM_CALLS_PLAIN);
+	return true;
+}
+
+/* Executes a WRITE or SEND that is_plain(). False: nothing has happened. */
+static inline bool execute_one(struct engine *e, struct counters *c, struct qp *qp,
+			       const struct arrival *a)
+{
+	if (a->headers.opcode == WIRE_RC_WRITE_ONLY)
+		return write_plain(e, qp, a);
+	return a->headers.opcode == WIRE_RC_SEND_ONLY && send_plain(e, c, qp, a);
+}
+
+/* `n` messages of so many bytes each, one packet each, have been executed. */
+static inline void executed(struct execution_engine *ee, struct counters *c, struct qp *qp,
+			    uint32_t bytes, uint32_t n)
+{
+	count_n(c, COUNTER_executed_bytes, (uint64_t)n * bytes);
+	count_n(c, COUNTER_executed, n);
+	ee_expect_next(qp, n);
+	qp->ee.received_bytes = bytes;
+	qp->ee.msn = psn_add(qp->ee.msn, n);
+	ee->last = qp;
+}
+
+static inline void answer(struct execution_engine *ee, struct qp *qp, struct rte_mbuf *m)
+{
+	if (arrival_of(m)->headers.ackreq)
+		ee_defer_ack(ee, qp, m);
+	else
+		ee->done[ee->done_count++] = m;
+}
+
+/* ---- trains in parts ---- */
+
+/* WRITEs or SENDs. */
+static enum ee_plain execute_parts(struct engine *e, struct execution_engine *ee,
+				   struct counters *c, struct qp *qp, struct rte_mbuf *m)
+{
+	struct arrival *a = arrival_of(m);
+	uint32_t n = 0, packets = a->packets;
+
+	while (n < packets && likely(execute_one(e, c, qp, a)))
+		if (++n < packets)
+			train_advance(a, 1);
+	if (unlikely(!n))
+		return EE_PLAIN_NOT;
+	executed(ee, c, qp, a->payload_bytes, n);
+	if (unlikely(n < packets))
+		return EE_PLAIN_PART;
+	answer(ee, qp, m);
+	return EE_PLAIN;
+}
+
+/* An atomic of a train, and where. */
+struct atomic {
+	struct wire_headers h;
+	uint64_t *at;
+};
+
+static inline bool read_allowed(struct engine *e, const struct qp *qp, const struct wire_headers *h)
+{
+	return h->dma_len - 1 < qp->mtu_bytes &&
+	       v2p_check(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd, qp_number(qp),
+			 h->rkey, h->va, h->dma_len, ACCESS_REMOTE_READ) == V2P_SUCCESS;
+}
+
+static inline bool atomic_allowed(struct engine *e, const struct qp *qp, struct atomic *x)
+{
+	uint8_t *at;
+
+	if (x->h.va % sizeof(uint64_t) ||
+	    !v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd, x->h.rkey,
+			   x->h.va, sizeof(uint64_t), ACCESS_REMOTE_ATOMIC, &at))
+		return false;
+	x->at = (uint64_t *)at;
+	return (uintptr_t)at % sizeof(uint64_t) == 0;
+}
+
+/* How many READs or atomics of the train, from the first on, may be executed as they are. x[]: the atomics. */
+static uint32_t allowed_reads(struct engine *e, const struct qp *qp, const struct arrival *a,
+			      struct atomic *x)
+{
+	bool read = a->headers.opcode == WIRE_RC_READ_REQUEST;
+	uint32_t used = (uint8_t)(qp->ee.reads_issued - qp->respg.reads_done);
+	uint32_t most = qp->max_dest_rd_atomic - RTE_MIN(used, (uint32_t)qp->max_dest_rd_atomic), n;
+	const uint8_t *part = a->part;
+
+	if (!(qp->access & (read ? ACCESS_REMOTE_READ : ACCESS_REMOTE_ATOMIC)))
+		return 0;
+	if (!read)
+		most = RTE_MIN(most, respg_results_room(e));
+	most = RTE_MIN(most, a->packets);
+	x->h = a->headers;
+	for (n = 0; n < most && (read ? read_allowed(e, qp, &x->h) : atomic_allowed(e, qp, x));
+	     n++) {
+		if (n + 1 == most)
+			continue;
+		if (!read)
+			(++x)->h = a->headers;
+		wire_read_extensions(part, &x->h);
+		part += a->part_bytes;
+	}
+	return n;
+}
+
+static void execute_atomics(struct engine *e, struct qp *qp, const struct atomic *x, uint32_t n)
+{
+	uint64_t psn = ee_long_psn(qp, qp->ee.expected_psn);
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t orig = ee_atomic(&x[i].h, x[i].at);
+
+		ee_keep_result(e, qp, psn + i, orig);
+		respg_put_result(e, orig);
+	}
+}
+
+/* READs or atomics: RespPktGen gets those executed as one. */
+static enum ee_plain execute_reads(struct engine *e, struct execution_engine *ee,
+				   struct counters *c, struct qp *qp, struct rte_mbuf *m)
+{
+	struct arrival *a = arrival_of(m);
+	bool read = a->headers.opcode == WIRE_RC_READ_REQUEST;
+	struct atomic x[TRAIN_PACKETS_MAX];
+	uint32_t n = allowed_reads(e, qp, a, x), packets = a->packets, psn = a->headers.psn;
+	struct rte_mbuf *front;
+
+	if (unlikely(n < 2)) /* no train */
+		return EE_PLAIN_NOT;
+	front = n == packets ? m : train_split(e->clones, m, n);
+	if (unlikely(!front))
+		return EE_PLAIN_NOT;
+	send_ack(e, ee, qp); /* for earlier requests, before the PSN advances */
+	if (!read)
+		execute_atomics(e, qp, x, n);
+	executed(ee, c, qp, 0, n);
+	qp->ee.reads_issued += (uint8_t)n;
+	response_set_duplicate(arrival_of(front), false);
+	hand_over(ee, qp, front, read ? RESPONSE_READ : RESPONSE_ATOMIC, psn,
+		  ee_ack_syndrome(e, qp));
+	arrival_of(front)->msn = psn_sub(qp->ee.msn, n - 1);
+	return n == packets ? EE_PLAIN : EE_PLAIN_PART;
+}
+
+/* Is the first packet expected, with nothing to ask about its queue pair? */
+static inline bool train_begins(const struct qp *qp, const struct arrival *a)
+{
+	return qp->ee.comm_est && qp->ee.message == EE_MESSAGE_NONE &&
+	       a->headers.psn == qp->ee.expected_psn && !qp->ee.gap && !a->congested &&
+	       a->payload_bytes <= qp->mtu_bytes && qp_receives(qp_state(qp));
+}
+
+static enum ee_plain execute_train(struct engine *e, struct execution_engine *ee,
+				   struct counters *c, struct rte_mbuf *m)
+{
+	const struct arrival *a = arrival_of(m);
+	struct qp *qp = qp_find(e->qps, a->qpn);
+
+	if (unlikely(!qp || !train_begins(qp, a)))
+		return EE_PLAIN_NOT;
+	switch (a->headers.opcode) {
+	case WIRE_RC_WRITE_ONLY:
+	case WIRE_RC_SEND_ONLY:
+		return a->payload_bytes ? execute_parts(e, ee, c, qp, m) : EE_PLAIN_NOT;
+	case WIRE_RC_READ_REQUEST:
+	case WIRE_RC_FETCH_ADD:
+	case WIRE_RC_CMP_SWAP:
+		return execute_reads(e, ee, c, qp, m);
+	}
+	return EE_PLAIN_NOT;
+}
+
+enum ee_plain ee_execute_plain(struct engine *e, struct execution_engine *ee, struct counters *c,
+			       struct rte_mbuf *m)
+{
+	const struct arrival *a = arrival_of(m);
+	struct qp *qp = ee->last;
+
+	if (likely(a->packets <= 1)) {
+		if (qp && is_plain(qp, a) && execute_one(e, c, qp, a)) {
+			executed(ee, c, qp, a->payload_bytes, 1);
+			answer(ee, qp, m);
+			return EE_PLAIN;
+		}
+		ee->last = NULL;
+		return EE_PLAIN_NOT;
+	}
+	ee->last = NULL;
+	if (!a->payload_elsewhere)
+		return execute_train(e, ee, c, m);
+	return ee_execute_train(e, ee, c, m) ? EE_PLAIN : EE_PLAIN_NOT;
+}
