@@ -35,6 +35,7 @@ static pthread_t poller, server;
 static bool polling, serving;			      /* atomic */
 static uint64_t polls;				      /* atomic */
 static uint64_t cheapest_turn_ns = UINT64_MAX, turns; /* atomic */
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int clients_now; /* atomic: as the serving thread saw it last */
 static unsigned int hcas;	 /* ended so far */
 static bool has_poller, has_server;
@@ -176,8 +177,10 @@ static void *serve_loop(void *arg)
 		int served;
 
 		control_wait(f->control, 2, true);
+		pthread_mutex_lock(&turn);
 		begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		served = control_poll(f->control, 0);
+		pthread_mutex_unlock(&turn);
 		spent = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun;
 		__atomic_fetch_add(&turns, 1, __ATOMIC_RELAXED);
 		if (served > 0 && spent < __atomic_load_n(&cheapest_turn_ns, __ATOMIC_RELAXED))
@@ -452,6 +455,16 @@ unsigned int fixture_descriptors(void)
 uint64_t fixture_cheapest_turn_ns(void)
 {
 	return __atomic_exchange_n(&cheapest_turn_ns, UINT64_MAX, __ATOMIC_RELAXED);
+}
+
+void fixture_hold(void)
+{
+	pthread_mutex_lock(&turn);
+}
+
+void fixture_resume(void)
+{
+	pthread_mutex_unlock(&turn);
 }
 
 uint64_t fixture_turns(void)

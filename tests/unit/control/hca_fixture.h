@@ -66,6 +66,9 @@ unsigned int fixture_descriptors(void);
 uint64_t fixture_cheapest_turn_ns(void);
 /* Turns of the control thread so far. */
 uint64_t fixture_turns(void);
+/* No turn begins between the two. */
+void fixture_hold(void);
+void fixture_resume(void);
 uint64_t fixture_counter(struct fixture *f, enum counter which);
 
 #endif
