@@ -40,8 +40,7 @@ static uint8_t *read_file(const char *path, size_t *bytes)
 	return data;
 }
 
-/* Number of frames; fills frames[] unless NULL. -EINVAL when the file is not as it should be. */
-static long walk(const uint8_t *file, size_t bytes, struct golden_frame *frames)
+long golden_walk(const uint8_t *file, size_t bytes, struct golden_frame *frames)
 {
 	size_t at = FILE_HEADER_BYTES;
 	uint32_t length;
@@ -76,14 +75,14 @@ static int load_capture(struct golden_capture *capture, const char *path)
 	capture->file = read_file(path, &bytes);
 	if (!capture->file)
 		return -EIO;
-	n = walk(capture->file, bytes, NULL);
+	n = golden_walk(capture->file, bytes, NULL);
 	if (n < 0)
 		return (int)n;
 	capture->count = (size_t)n;
 	capture->frames = calloc(capture->count + 1, sizeof(*capture->frames));
 	if (!capture->frames)
 		return -ENOMEM;
-	walk(capture->file, bytes, capture->frames);
+	golden_walk(capture->file, bytes, capture->frames);
 	return 0;
 }
 

@@ -23,6 +23,10 @@ struct golden {
 	size_t frame_count; /* of all captures */
 };
 
+/* The number of frames in a file; they are stored in frames[] unless that is NULL. -EINVAL: it is no
+ * Ethernet pcap, or has a cut frame. */
+long golden_walk(const uint8_t *file, size_t bytes, struct golden_frame *frames);
+
 /*
  * Reads every *.pcap of a directory. Returns 0, or -errno: -ENOENT when there is none, -EINVAL for
  * a file that is no Ethernet pcap or has a cut frame. golden_free() after success only.
