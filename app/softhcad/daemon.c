@@ -155,6 +155,12 @@ static int start_watchdog(struct daemon *d)
 		*w = (struct watched){.thread = tid, .turns = &l->rounds};
 		snprintf(w->name, sizeof(w->name), "the lcore on CPU %u", l->cpu);
 	}
+	if (d->cm) {
+		struct watched *w = &d->watched[n++];
+
+		*w = (struct watched){.name = "the CM thread"};
+		w->thread = cm_thread_pulse(d->cm, &w->turns);
+	}
 	return watchdog_start(d->watched, n);
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# An lcore of a daemon stands still, then its control thread, because a debugger has stopped it: the watchdog says
+# An lcore of a daemon stands still, then its control thread, then that of the connection manager, because a debugger has stopped it: the watchdog says
 # so, with its stack as soon as it can be had, and does not feed the service manager's watchdog meanwhile.
 . "$(dirname "$0")/lib.sh"
 need_command python3
@@ -37,6 +37,7 @@ stands_still() {
 }
 stands_still worker 'the lcore on CPU [0-9]*' 1
 stands_still softhcad 'the control thread' 2
+stands_still softhca-cm 'the CM thread' 3
 check 'stops' stop "$daemon"
 check 'and says so' grep -qx STOPPING=1 "$SCRATCH/manager.log"
 finish

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,6 +48,8 @@ struct cm_thread {
 	struct end ends[HCA_MAX];
 	pthread_t thread;
 	bool created;
+	int tid;	/* of the thread; 0: it has not begun; atomic */
+	uint64_t turns; /* atomic */
 	pthread_mutex_t lock;
 	struct cm_service *service; /* lock */
 	int pipe[2];		    /* sockets of new channels, from the control thread */
@@ -323,19 +326,21 @@ static int end_fd(const struct end *e)
 	return e->port && !e->part_until_ns ? cm_port_fd(e->port) : -1;
 }
 
+/* No longer than a second: the watchdog expects turns. */
 static void wait_until(struct cm_thread *t, uint64_t due_ns)
 {
 	struct pollfd watched[WATCH_PORTS + HCA_MAX] = {
 		[WATCH_SERVICE] = {.fd = cm_service_fd(t->service), .events = POLLIN},
 		[WATCH_PIPE] = {.fd = t->pipe[0], .events = POLLIN}};
-	uint64_t now = monotonic_ns(), left_ns = due_ns > now ? due_ns - now : 0;
+	uint64_t now = monotonic_ns(), until_ns = MIN(due_ns, now + NS_PER_S),
+		 left_ns = until_ns > now ? until_ns - now : 0;
 	const struct timespec limit = {.tv_sec = (time_t)(left_ns / NS_PER_S),
 				       .tv_nsec = (long)(left_ns % NS_PER_S)};
 
 	for (unsigned int i = 0; i < HCA_MAX; i++)
 		watched[WATCH_PORTS + i] =
 			(struct pollfd){.fd = end_fd(&t->ends[i]), .events = POLLIN};
-	ppoll(watched, WATCH_PORTS + HCA_MAX, due_ns == UINT64_MAX ? NULL : &limit, NULL);
+	ppoll(watched, WATCH_PORTS + HCA_MAX, &limit, NULL);
 }
 
 /* A thread whose next turn is always due would otherwise let nobody in. */
@@ -390,12 +395,15 @@ static bool stopping(const struct cm_thread *t)
 static void *cm_thread_run(void *arg)
 {
 	struct cm_thread *t = arg;
-	bool works = set_up(t) == 0;
+	bool works;
 
+	__atomic_store_n(&t->tid, gettid(), __ATOMIC_RELAXED);
+	works = set_up(t) == 0;
 	set_state(t, works ? CM_THREAD_RUNS : CM_THREAD_FAILED);
 	while (works && !stopping(t)) {
 		uint64_t due = thread_take_turn(t);
 
+		__atomic_store_n(&t->turns, t->turns + 1, __ATOMIC_RELAXED);
 		let_in(t);
 		/* Check again: the turn may have consumed the wake-up. */
 		if (!stopping(t))
@@ -432,13 +440,15 @@ static int connect_ports(struct cm_thread *t)
 	return rc;
 }
 
-/* The control thread handles signals. */
+/* The control thread handles signals, but for those that are sent to this one: real-time signals. */
 static int create_thread(struct cm_thread *t)
 {
 	sigset_t all, before;
 	int rc;
 
 	sigfillset(&all);
+	for (int s = SIGRTMIN; s <= SIGRTMAX; s++)
+		sigdelset(&all, s);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	rc = -pthread_create(&t->thread, NULL, cm_thread_run, t);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -477,6 +487,12 @@ int cm_thread_start(const struct cm_thread_config *config, struct cm_thread **ou
 enum cm_thread_state cm_thread_state(const struct cm_thread *t)
 {
 	return (enum cm_thread_state)__atomic_load_n(&t->state, __ATOMIC_ACQUIRE);
+}
+
+int cm_thread_pulse(const struct cm_thread *t, const uint64_t **turns)
+{
+	*turns = &t->turns;
+	return __atomic_load_n(&t->tid, __ATOMIC_RELAXED);
 }
 
 int cm_thread_adopt(struct cm_thread *t, int fd)

@@ -50,6 +50,8 @@ enum cm_thread_state {
 };
 /* Any thread. */
 enum cm_thread_state cm_thread_state(const struct cm_thread *t);
+/* For a watchdog: its kernel ID, once it is CM_THREAD_RUNS, and *turns, atomic, which then rises each second at least. */
+int cm_thread_pulse(const struct cm_thread *t, const uint64_t **turns);
 
 /* Passes it the socket of a new channel. Never blocks. 0; -EUSERS: it has not taken the last ones
  * yet; -ENODEV: it has failed; fd then stays the caller's. Control thread. */
