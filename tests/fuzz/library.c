@@ -16,7 +16,7 @@
 #include <sanitizer/msan_interface.h>
 #endif
 
-#include "client_priv.h"
+#include "events.h"
 #include "fuzz.h"
 #include "wrap.h"
 

@@ -12,7 +12,13 @@
 #include <unistd.h>
 #include "ask.h"
 #include "base/limits.h"
-#include "client_priv.h"
+#include "context.h"
+#include "cq.h"
+#include "events.h"
+#include "qp.h"
+#include "regions.h"
+#include "registration.h"
+#include "srq.h"
 #include "host-abi/cm_channel.h"
 
 /* Limits of what a daemon may announce: the sizes of queues are computed in 32 bits. */

@@ -6,7 +6,14 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "client_priv.h"
+#include "context.h"
+#include "cq.h"
+#include "events.h"
+#include "orphans.h"
+#include "post.h"
+#include "qp.h"
+#include "regions.h"
+#include "srq.h"
 
 enum {
 	CQ_ENTRIES_MIN = 2,

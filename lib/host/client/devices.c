@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include "ask.h"
 #include "base/limits.h"
-#include "client_priv.h"
+#include "context.h"
 #include "host-abi/cm_channel.h"
 
 enum { GIDS_MAX = 1 + UINT8_MAX }; /* their indices have eight bits */

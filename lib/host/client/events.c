@@ -13,7 +13,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include "share-in-place/sharing.h"
-#include "client_priv.h"
+#include "context.h"
+#include "events.h"
+#include "post.h"
+#include "qp.h"
 
 enum {
 	UNRUNG_MS = 1,	      /* between two looks at a full doorbell FIFO */

@@ -10,7 +10,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "client_priv.h"
+#include "context.h"
+#include "regions.h"
+#include "shared.h"
 
 enum { CHUNK_PAGES = 512 };
 

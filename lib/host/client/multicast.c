@@ -2,7 +2,7 @@
 /* Attaches queue pairs to multicast groups. All state is the daemon's. Any thread, never on the
  * data path. */
 #include <string.h>
-#include "client_priv.h"
+#include "context.h"
 
 static int ask_multicast(struct softhca_qp *qp, uint32_t type, const uint8_t mgid[16])
 {

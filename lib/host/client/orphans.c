@@ -3,7 +3,9 @@
  * Completes the requests that were outstanding when the daemon died as flushed, as a driver does
  * when its device is lost. Receives of an SRQ stay posted. Any thread, never hot.
  */
-#include "client_priv.h"
+#include "context.h"
+#include "orphans.h"
+#include "qp.h"
 
 /* Flushes one queue; the poller's lock is held, so that no one else retires its requests. */
 static int orphans_flush_queue(struct softhca_qp *qp, struct work_queue *q,

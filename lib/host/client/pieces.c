@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "share-in-place/sharing.h"
-#include "client_priv.h"
+#include "context.h"
+#include "pieces.h"
 
 enum { IDLE_MAX = 1024 };	  /* pieces kept without users */
 #define GRANULE	    (64ull << 20) /* pieces begin and end at multiples, or at the end of the file */

@@ -9,7 +9,9 @@
  */
 #include <string.h>
 #include <sys/socket.h>
-#include "client_priv.h"
+#include "context.h"
+#include "events.h"
+#include "post.h"
 
 /* ---- doorbells ---- */
 

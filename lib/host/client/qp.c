@@ -10,7 +10,12 @@
 #include <string.h>
 #include <sys/random.h>
 #include "base/ip.h"
-#include "client_priv.h"
+#include "context.h"
+#include "cq.h"
+#include "events.h"
+#include "post.h"
+#include "qp.h"
+#include "regions.h"
 
 enum { SEND_STRIDE_MIN = 64, SEND_UNITS_MAX = 63, READS_DEFAULT = 16 };
 

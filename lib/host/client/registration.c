@@ -7,7 +7,8 @@
 #include "base/monotonic.h"
 #include "base/progress.h"
 #include "share-in-place/sharing.h"
-#include "client_priv.h"
+#include "context.h"
+#include "registration.h"
 
 void registration_show(struct progress *p, uint64_t now_ns, uint64_t done, uint64_t all)
 {

@@ -6,7 +6,9 @@
  */
 #include <stdlib.h>
 #include "share-in-place/sharing.h"
-#include "client_priv.h"
+#include "pieces.h"
+#include "regions.h"
+#include "shared.h"
 
 static struct region_part *part_new(struct region *r)
 {

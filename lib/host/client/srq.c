@@ -9,7 +9,11 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "client_priv.h"
+#include "context.h"
+#include "events.h"
+#include "post.h"
+#include "regions.h"
+#include "srq.h"
 
 enum { ENTRIES_MIN = 4 };
 

@@ -5,7 +5,9 @@
  * which posts.
  */
 #include <stdlib.h>
-#include "client_priv.h"
+#include "context.h"
+#include "regions.h"
+#include "shared.h"
 
 /* Allocates a window of mw->type at the daemon. context.lock is held. */
 static int mw_make(struct softhca_pd *pd, struct mw_object *mw)

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/ip.h"
-#include "verbs_priv.h"
+#include "domain.h"
+#include "handles.h"
 
 /* False: without a global route nothing identifies the peer on this wire. */
 static bool address_of(const struct ibv_ah_attr *attr, struct softhca_ah_attr *to)

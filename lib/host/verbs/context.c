@@ -9,7 +9,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "verbs_priv.h"
+#include "context.h"
+#include "device.h"
+#include "handles.h"
+#include "operations.h"
 
 /* Through struct ibv_context: verbs.h does not check that they are present. */
 static const struct ibv_context_ops operations = {

@@ -4,7 +4,9 @@
  */
 #include <sched.h>
 #include <stdlib.h>
-#include "verbs_priv.h"
+#include "cq.h"
+#include "handles.h"
+#include "operations.h"
 
 /* Programs poll as if the device were hardware, but it is a program too, and may need this very
  * core: after this many empty polls, some microseconds, the core is yielded. */

@@ -4,7 +4,8 @@
  * start_poll() until end_poll() this thread holds the queue, unless it is for a single thread.
  */
 #include <sched.h>
-#include "verbs_priv.h"
+#include "cq.h"
+#include "handles.h"
 
 static struct shca_cq *ex_cq(struct ibv_cq_ex *cq)
 {

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "verbs_priv.h"
+#include "device.h"
+#include "handles.h"
 
 /* Devices in a list or open: a device that is found again is the same object as long as it has a
  * user. */

@@ -8,7 +8,9 @@
  * malloc(): ours lie in memory shared with the daemon, so they are not called.
  */
 #include <stdlib.h>
-#include "verbs_priv.h"
+#include "domain.h"
+#include "handles.h"
+#include "operations.h"
 
 static struct shca_td *to_shca_td(struct ibv_td *td)
 {

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "verbs_priv.h"
+#include "handles.h"
 
 /* ---- completions ---- */
 

@@ -9,7 +9,7 @@
  * entries, not dereferenced. It grows with the number of objects. One lock.
  */
 #include <stdlib.h>
-#include "verbs_priv.h"
+#include "handles.h"
 
 enum { BUCKETS_MIN = 64 };
 

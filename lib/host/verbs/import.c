@@ -8,7 +8,10 @@
  * it for all, the others only unimport.
  */
 #include <stdlib.h>
-#include "verbs_priv.h"
+#include "context.h"
+#include "domain.h"
+#include "handles.h"
+#include "regions.h"
 
 /* NULL with errno: the context has none of that number. */
 static void *import_find(const struct ibv_context *context, enum handle_kind kind, uint32_t number)

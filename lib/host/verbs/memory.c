@@ -3,7 +3,10 @@
  * Memory regions. Any thread.
  */
 #include <stdlib.h>
-#include "verbs_priv.h"
+#include "domain.h"
+#include "handles.h"
+#include "operations.h"
+#include "regions.h"
 
 /* Access rights that we support, and one without effect here that is no error. */
 enum {

@@ -5,7 +5,9 @@
  * few at a time. Never allocates.
  */
 #include <string.h>
-#include "verbs_priv.h"
+#include "handles.h"
+#include "operations.h"
+#include "qp.h"
 
 enum { CHUNK = 16 };
 

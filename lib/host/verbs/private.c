@@ -5,7 +5,7 @@
  * is in the version node of each release that distributions ship. Only the constructors'
  * registration and the log are expected to be called, and they do nothing.
  */
-#include "verbs_priv.h"
+#include "handles.h"
 
 int verbs_private_refused(void);
 int verbs_private_refused(void)

@@ -5,7 +5,10 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include "verbs_priv.h"
+#include "domain.h"
+#include "handles.h"
+#include "operations.h"
+#include "qp.h"
 
 /* ---- create and destroy ---- */
 

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "host-abi/wqe.h"
-#include "verbs_priv.h"
+#include "handles.h"
+#include "qp.h"
 
 /* The request being built. */
 struct shca_batch {

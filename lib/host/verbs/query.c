@@ -6,7 +6,8 @@
 #include <string.h>
 #include <time.h>
 #include "host-abi/ece.h"
-#include "verbs_priv.h"
+#include "handles.h"
+#include "operations.h"
 
 /* The maker of the device. Programs choose workarounds by these numbers, so they must be no one
  * else's. */

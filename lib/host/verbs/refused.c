@@ -3,7 +3,7 @@
  * Public functions for features that this device lacks: they fail as those of a driver without the
  * feature do. (verbs.h itself refuses what goes through the context's table.)
  */
-#include "verbs_priv.h"
+#include "handles.h"
 
 static void *refused(void)
 {

@@ -3,7 +3,9 @@
  * Shared receive queues; posting to them is in post.c. Any thread.
  */
 #include <stdlib.h>
-#include "verbs_priv.h"
+#include "domain.h"
+#include "handles.h"
+#include "operations.h"
 
 VERBS_PUBLIC struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
 {

@@ -4,7 +4,10 @@
  * post.c, qp_ex.c. Any thread.
  */
 #include <stdlib.h>
-#include "verbs_priv.h"
+#include "domain.h"
+#include "handles.h"
+#include "operations.h"
+#include "qp.h"
 
 struct ibv_mw *shca_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {

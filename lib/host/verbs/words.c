@@ -3,7 +3,7 @@
  * Enumerations as strings, rates as numbers. Scripts search programs' output for these strings,
  * which are those of every libibverbs.
  */
-#include "verbs_priv.h"
+#include "handles.h"
 
 #define WORD(table, i, otherwise)                                                                  \
 	((size_t)(i) < sizeof(table) / sizeof((table)[0]) && (table)[i] ? (table)[i] : (otherwise))

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "hostile.h"
+#include "post.h"
 
 enum { SLOTS = 16, UNITS_MAX = 10 };
 

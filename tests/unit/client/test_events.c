@@ -3,7 +3,8 @@
  * until its events are acknowledged, and a destroyed one has none. */
 #include <fcntl.h>
 #include <pthread.h>
-#include "client_priv.h"
+#include "context.h"
+#include "events.h"
 #include "pair.h"
 
 /* The peer, p->qp[1], reports an access violation. Waits until it is there to be taken. */

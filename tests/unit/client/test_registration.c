@@ -4,7 +4,7 @@
 
 #include "test.h"
 #include "base/progress.h"
-#include "client_priv.h"
+#include "registration.h"
 
 enum { GB = 1000000000 };
 #define MS 1000000ull

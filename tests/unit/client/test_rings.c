@@ -8,7 +8,12 @@
 #include "test.h"
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include "client_priv.h"
+#include "context.h"
+#include "cq.h"
+#include "events.h"
+#include "post.h"
+#include "qp.h"
+#include "srq.h"
 
 enum { NUMBER = 0x123405, ENTRIES = 8, SHIFT = 8, STRIDE = 1 << SHIFT, CQ_SIZE = 16 };
 

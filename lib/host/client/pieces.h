@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLIENT_PIECES_H
+#define CLIENT_PIECES_H
+/* Pieces of files that the daemon maps. */
+#include "client_priv.h"
+
+struct sharing_piece;
+/* The piece that holds the file's byte `offset` and as many of the next `bytes` as it covers. If
+ * there is none, maps a new one, usually larger than requested. The caller becomes one of its
+ * users. 0, -errno of the daemon or of fstat(); -ENOMEM. context.lock is held. */
+int piece_get(struct softhca_context *ctx, const struct sharing_piece *file, uint64_t offset,
+	      uint64_t bytes, bool write, struct file_piece **out);
+/* Drops one user. The last one's piece is dropped too, unless it belongs to the pool: there pages
+ * no longer shared are free already, and the next registration will need it. */
+void piece_put(struct softhca_context *ctx, struct file_piece *p);
+/* Frees all; the daemon frees its side with the connection. */
+void pieces_close(struct softhca_context *ctx);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLIENT_POST_H
+#define CLIENT_POST_H
+/* Work requests and doorbells. */
+#include "client_priv.h"
+
+/* Writes a receive descriptor into an entry of 1 << shift bytes, which has room for its scatter
+ * entries. */
+void put_receive(const struct softhca_recv_wr *wr, uint8_t shift, uint32_t tag, uint8_t *wqe);
+
+/* Rings one doorbell. False: the FIFO is full. */
+bool ring(struct softhca_context *ctx, uint32_t word0, uint32_t word1);
+/* Makes the daemon flush the QP's receive queue, as soon as the doorbell FIFO has room. */
+void ring_for_flush(struct softhca_qp *qp);
+/* Rings the doorbells that wait (context.unrung), as far as there is room. Never waits: if another
+ * thread holds context.lock or posts, some stay. */
+void ring_unrung(struct softhca_context *ctx);
+/* The QP is reset or destroyed: no doorbell of it waits. context.lock is held. */
+void unrung_forget(struct softhca_qp *qp);
+
+#endif
