@@ -15,25 +15,10 @@
 #include "daemon.h"
 #include "device_ops.h"
 #include "eal.h"
+#include "pending.h"
 #include "placement.h"
 #include "removal.h"
 #include "sysfs_tree.h"
-
-/* The first section from i on whose HCA is yet to be created, or the end. */
-static unsigned missing_from(const struct daemon *d, unsigned i)
-{
-	while (i < d->config.hcas && (d->config.hca[i].removed || d->devices[i].section))
-		i++;
-	return i;
-}
-
-bool addition_pending(const struct daemon *d)
-{
-	FOR_EACH_DEVICE (i, d)
-		if (d->devices[i].arrives)
-			return true;
-	return missing_from(d, 0) < d->config.hcas;
-}
 
 /* Into the loops, and to the lcores that it meets. */
 static int join_lcores(struct daemon *d, struct device *v)
@@ -124,7 +109,8 @@ static void create_missing(struct daemon *d)
 {
 	struct config_error why;
 
-	for (unsigned i = missing_from(d, 0); i < d->config.hcas; i = missing_from(d, i + 1)) {
+	for (unsigned i = pending_section_from(d, 0); i < d->config.hcas;
+	     i = pending_section_from(d, i + 1)) {
 		int ret = addition_create(d, i, &why);
 
 		if (ret)
@@ -157,7 +143,7 @@ void addition_turn(struct daemon *d)
 	FOR_EACH_DEVICE (i, d)
 		if (d->devices[i].arrives)
 			addition_complete(d, i);
-	if (!removal_pending(d))
+	if (!pending_removals(d))
 		create_missing(d);
 }
 
@@ -171,9 +157,9 @@ int addition_ask(void *ctx, const struct control_changer *who, const char *hca,
 
 	if (*ticket)
 		return verdict_of(&d->verdicts, *ticket, text, bytes);
-	if (removal_pending(d) || addition_pending(d)) {
+	if (pending_removals(d) || pending_additions(d)) {
 		snprintf(text, bytes, "another HCA is being %s: try again",
-			 removal_pending(d) ? "removed" : "added");
+			 pending_removals(d) ? "removed" : "added");
 		return -EBUSY;
 	}
 	ret = change_add(d, who, hca, settings, &why);

@@ -3,10 +3,8 @@
 #define ADDITION_H
 /*
  * Adds HCAs to a running daemon, with ports that it can open by then (config_may_add()). The others go on, after a
- * pause of some milliseconds. Nothing is added while an HCA is being removed, and nothing removed while one is being
- * added; the configuration is read again when neither is going on. Control thread, under the daemon's lock.
+ * pause of some milliseconds. Control thread, under the daemon's lock.
  */
-#include <stdbool.h>
 #include <stdint.h>
 
 struct daemon;
@@ -15,9 +13,6 @@ struct control_changer;
 /* Creates those of the configuration that are not there yet, and completes what has been begun, as far as the
  * connection manager has opened them. What fails is logged, and is in the configuration no more. */
 void addition_turn(struct daemon *d);
-
-/* Is there anything for it to do? */
-bool addition_pending(const struct daemon *d);
 
 /* Adds an HCA, as control_settings_ops.add; ctx: struct daemon. -EAGAIN; -EINVAL: its settings are wrong; -EBUSY: another one
  * is being removed; -ENOMEM; another -errno. */

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "addition.h"
 #include "base/log.h"
 #include "base/shares.h"
 #include "change.h"
@@ -15,6 +14,7 @@
 #include "control/control.h"
 #include "daemon.h"
 #include "notify.h"
+#include "pending.h"
 #include "removal.h"
 
 enum { STATUS_BYTES = CONFIG_ERROR_BYTES + 64, CHANGER_BYTES = 64 };
@@ -24,11 +24,6 @@ struct report {
 	char who[CHANGER_BYTES];
 	char held[VERDICT_BYTES / 2]; /* names, with commas; the last may be cut */
 };
-
-bool change_pending(const struct daemon *d)
-{
-	return addition_pending(d) || removal_pending(d);
-}
 
 /* Moves to other addresses, before anything else of them is applied. */
 static void change_addresses(struct daemon *d, unsigned i)
@@ -268,12 +263,12 @@ int change_reload_ask(void *ctx, const struct control_changer *who, uint32_t *ti
 
 	if (*ticket)
 		return verdict_of(&d->verdicts, *ticket, text, bytes);
-	if (change_pending(d))
+	if (pending_changes(d))
 		return -EAGAIN;
 	ret = reload(d, &r, text, bytes);
 	if (ret < 0)
 		return ret;
-	if (!change_pending(d))
+	if (!pending_changes(d))
 		return 0;
 	*ticket = verdict_begin(&d->verdicts, text);
 	return -EAGAIN;

@@ -28,10 +28,6 @@ void change_reload(struct daemon *d);
 int change_reload_ask(void *ctx, const struct control_changer *who, uint32_t *ticket, char *text,
 		      unsigned bytes);
 
-/* Are HCAs being added or removed? The configuration is read again when that is over: what it takes over replaces the
- * section of an HCA that leaves. */
-bool change_pending(const struct daemon *d);
-
 /* The index-th setting as it applies now. 0, -ENOENT. ctx: struct daemon; for control_settings_ops. */
 int change_read(void *ctx, uint32_t index, struct control_setting *out);
 

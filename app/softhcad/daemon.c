@@ -18,6 +18,7 @@
 #include "control/control.h"
 #include "daemon.h"
 #include "device_ops.h"
+#include "pending.h"
 #include "placement.h"
 #include "privileges.h"
 #include "removal.h"
@@ -261,7 +262,7 @@ static int daemon_take_turn(struct daemon *d)
 
 	removal_turn(d);
 	addition_turn(d);
-	if (!change_pending(d))
+	if (!pending_changes(d))
 		verdict_end(&d->verdicts);
 	FOR_EACH_DEVICE (i, d)
 		if (device_poll(&d->devices[i]))
@@ -281,7 +282,7 @@ void daemon_run(struct daemon *d, const volatile int *stop_requested,
 		__atomic_store_n(&d->turns, d->turns + 1, __ATOMIC_RELAXED);
 		control_wait(d->control, timeout_ms, !lcores_need_this_cpu(&d->lcores));
 		pthread_mutex_lock(&d->lock);
-		if (*reload_requested && !change_pending(d)) {
+		if (*reload_requested && !pending_changes(d)) {
 			*reload_requested = 0;
 			change_reload(d);
 		}

@@ -7,11 +7,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include "addition.h"
 #include "base/log.h"
 #include "cm-thread/cm_thread.h"
 #include "control/control.h"
 #include "daemon.h"
+#include "pending.h"
 #include "removal.h"
 #include "sysfs_tree.h"
 
@@ -19,14 +19,6 @@ void removal_begin(struct daemon *d)
 {
 	FOR_EACH_DEVICE (i, d)
 		d->devices[i].leaves = d->devices[i].section->removed;
-}
-
-bool removal_pending(const struct daemon *d)
-{
-	FOR_EACH_DEVICE (i, d)
-		if (d->devices[i].leaves)
-			return true;
-	return false;
 }
 
 static void removal_complete(struct daemon *d, unsigned i)
@@ -67,7 +59,7 @@ int removal_ask(void *ctx, const struct control_changer *who, const char *hca, b
 	snprintf(text, bytes, "%s: removed", hca);
 	if (again)
 		return 0;
-	if (addition_pending(d)) {
+	if (pending_additions(d)) {
 		snprintf(text, bytes, "another HCA is being added: try again");
 		return -EBUSY;
 	}

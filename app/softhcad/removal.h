@@ -17,9 +17,6 @@ void removal_begin(struct daemon *d);
 /* Completes what has been begun, as far as the connection manager lets go. */
 void removal_turn(struct daemon *d);
 
-/* Is there anything for it to do? */
-bool removal_pending(const struct daemon *d);
-
 /* Removes the HCA of that name, as control_settings_ops.remove; ctx: struct daemon. -EAGAIN; -ENODEV: there
  * is none; -EBUSY: it is the last one. */
 int removal_ask(void *ctx, const struct control_changer *who, const char *hca, bool again,
