@@ -4,6 +4,7 @@
  * packets alone. Each row runs twice, with single packets, and with trains that the wire does not divide, and
  * compares what clients and peers can see: first middle packets of one message, then messages of one packet.
  */
+#include "pipeline/stepping.h"
 #include "rig.h"
 
 enum { REMOTE = 2 << 20, BYTES = 300000, MTU = 1024 };
@@ -403,4 +404,44 @@ TEST(trains__of_messages_have_the_outcome_of_their_packets)
 	}
 	free(memory[0]);
 	free(memory[1]);
+}
+
+/* ---- atomics of a queue pair that goes while their results wait ---- */
+
+static void add_to(struct sim *s, unsigned qp, unsigned number, uint64_t there)
+{
+	struct sim_wr wr = SIM_WR(USER_ATOMIC_FA, 8 * number, 8, .remote = there, .swap_add = 1);
+
+	sim_post(s, 0, qp, &wr);
+}
+
+/* The results of a train wait before RespPktGen in a queue that all queue pairs share. */
+TEST(trains__of_atomics_leave_no_results_behind)
+{
+	enum { ATOMICS = 8, START = 1000 };
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct sim *s;
+	uint64_t *result;
+
+	p.payload_refs = p.whole_trains = true;
+	p.qps = 2;
+	s = sim_create(&p);
+	result = (uint64_t *)s->node[0].memory;
+	*(uint64_t *)(s->node[1].memory + REMOTE) = START;
+	for (unsigned qp = 0; qp < 2; qp++) /* trains are behind the first packet of a connection */
+		add_to(s, qp, qp, REMOTE + 64);
+	assert_true(sim_settle(s, 60000 * MS));
+	stepping_set(&s->node[1].hca->engines[0], 1u << MODULE_RESPG);
+	for (unsigned i = 0; i < ATOMICS; i++)
+		add_to(s, 0, 2 + i, REMOTE + 64);
+	sim_run(s, 20 * US);
+	sim_modify(s, 1, 0, QP_RST, 0);
+	sim_modify(s, 0, 0, QP_RST, 0);
+	stepping_set(&s->node[1].hca->engines[0], 0);
+	for (unsigned i = 0; i < ATOMICS; i++)
+		add_to(s, 1, 2 + i, REMOTE);
+	assert_true(sim_settle(s, 60000 * MS));
+	for (unsigned i = 0; i < ATOMICS; i++)
+		assert_int_equal(result[2 + i], START + i);
+	sim_destroy(s);
 }

@@ -745,11 +745,12 @@ static inline bool answers_train(const struct arrival *a)
 	return a->packets > 1 && (a->response == RESPONSE_READ || a->response == RESPONSE_ATOMIC);
 }
 
-/* The queue pair is gone. */
+/* The queue pair is gone, and forget_packets() may have made the answer none. The results of a
+ * train are still there. */
 static void drop_answers(struct resp_pkt_gen *p, struct counters *c, const struct arrival *a)
 {
 	count(c, COUNTER_drop_qp_state);
-	if (answers_train(a) && a->response == RESPONSE_ATOMIC)
+	if (a->packets > 1 && wire_opcodes[a->headers.opcode].headers & WIRE_HAS_ATOMIC)
 		p->results_taken += a->packets;
 }
 
