@@ -192,7 +192,7 @@ struct config_buffers config_buffers_of(const struct hca_section *h, unsigned en
 	return (struct config_buffers){.packets = PACKETS_OF_ENGINE + spread +
 						  h->settings.swpb_elements,
 				       .descriptors = DESCRIPTORS_OF_ENGINE + spread,
-				       .clones = CLONES_OF_ENGINE};
+				       .clones = CLONES_OF_ENGINE + spread};
 }
 
 /* Refuses a pool that the retransmit buffers alone could exhaust, leaving none for

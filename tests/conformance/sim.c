@@ -652,6 +652,7 @@ static void make_node(struct sim *s, int node, const struct sim_params *p)
 		c.settings.e2e_credits = false;
 	c.packets = s->packets;
 	c.descriptors = s->descriptors;
+	c.clones = s->clones;
 	c.descriptor_share = p->descriptor_share;
 	c.link = &s->end[node].port;
 	memcpy(c.gids[0].src_mac, sim_macs[node], 6);
@@ -700,7 +701,12 @@ struct sim *sim_create(const struct sim_params *p)
 	snprintf(name, sizeof(name), "sd%u", serial++);
 	s->descriptors = rte_pktmbuf_pool_create(name, 4095, 0, MESSAGE_PRIV_BYTES,
 						 DESCRIPTOR_ROOM_BYTES, SOCKET_ID_ANY);
-	if (!s->packets || !s->descriptors)
+	if (p->clones) {
+		name[1] = 'c';
+		s->clones = rte_pktmbuf_pool_create(name, p->clones, 0, MESSAGE_PRIV_BYTES, 0,
+						    SOCKET_ID_ANY);
+	}
+	if (!s->packets || !s->descriptors || (p->clones && !s->clones))
 		die("mempool", rte_errno);
 	for (unsigned i = 0; i < s->nodes; i++) {
 		s->end[i].port =
@@ -770,6 +776,7 @@ void sim_destroy(struct sim *s)
 	for (unsigned i = 0; i < s->nodes; i++)
 		free_node(&s->node[i]);
 	sim_network_destroy(s->net);
+	rte_mempool_free(s->clones);
 	rte_mempool_free(s->packets);
 	rte_mempool_free(s->descriptors);
 	free(s->node);

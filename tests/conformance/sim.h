@@ -128,6 +128,7 @@ struct sim_params {
 	bool equal;	   /* the peers have agreed on selective repeat */
 	bool alone;	   /* node 0 only: rig.h speaks for node 1 */
 	unsigned packets;  /* packet buffers; 0: enough */
+	unsigned clones;   /* buffers that refer to others; 0: packet buffers serve */
 	uint32_t descriptor_share;	  /* hca_config.descriptor_share */
 	struct engine_settings *settings; /* NULL: defaults */
 	const struct sim_identity *identity[2];
@@ -159,7 +160,7 @@ struct sim {
 	uint32_t no_room;	 /* frames lost because the simulation had no place for them */
 	uint32_t
 		lost; /* frames lost, corrupted, much too late, since sim_create() or sim_reset() */
-	struct rte_mempool *packets, *descriptors;
+	struct rte_mempool *packets, *descriptors, *clones;
 	unsigned nodes, qps; /* QPs of each node */
 	struct sim_node *node;
 	struct sim_wire_end *end;

@@ -445,3 +445,45 @@ TEST(trains__of_atomics_leave_no_results_behind)
 		assert_int_equal(result[2 + i], START + i);
 	sim_destroy(s);
 }
+
+/* ---- buffers for packets that are taken off trains ---- */
+
+/* The first packet of each queue pair but 0 is lost whenever it is sent. */
+static bool loses_first(struct sim *s, int from, const uint8_t *frame, unsigned bytes, void *arg)
+{
+	struct wire_frame f;
+
+	return from == 0 && wire_parse_frame(frame, bytes, &f) == WIRE_OK &&
+	       f.h.dest_qp != s->node[1].qp[0].qpn && f.h.psn == s->params.psn;
+}
+
+/* Queue pairs whose packets all come early have them kept, taken off their trains. */
+TEST(trains__that_come_early_leave_buffers_to_others)
+{
+	enum { QPS = 6, PACKETS = 16, SOON = 3000000 };
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct sim_wr big = SIM_WR(USER_SEND, 0, BYTES);
+	struct cqe cqe;
+	struct sim *s;
+
+	p.payload_refs = p.whole_trains = p.no_credits = true;
+	p.qps = QPS;
+	p.own = 1;
+	p.timeout = 14;
+	p.clones = 63;
+	s = sim_create(&p);
+	s->tap = loses_first;
+	for (unsigned i = 0; i < (QPS - 1) * PACKETS; i++) {
+		struct sim_wr wr =
+			SIM_WR(USER_RDMA_WRITE, 0, i % PACKETS ? 64 : 48, .remote = REMOTE);
+
+		sim_post(s, 0, 1 + i / PACKETS, &wr);
+	}
+	sim_run(s, MS);
+	assert_int_not_equal(sim_counter(s, 1, COUNTER_early_kept), 0);
+	sim_post_recv_list(s, 1, 0, (struct sim_sge[]){{REMOTE, 77777, 0}, {REMOTE, BYTES, 0}}, 2);
+	sim_post(s, 0, 0, &big);
+	assert_true(sim_wait(s, 1, &cqe, SOON));
+	assert_int_equal(cqe.opcode, USER_RECV);
+	sim_destroy(s);
+}

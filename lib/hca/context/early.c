@@ -188,6 +188,11 @@ static uint32_t looks_after(const struct early *t, uint64_t ns)
 	return ns < ROUND_NS ? (uint32_t)(t->size * ns / ROUND_NS) + 1 : t->size;
 }
 
+static bool is_low(const struct rte_mempool *pool)
+{
+	return rte_mempool_avail_count(pool) < pool->size / LOW_SHARE;
+}
+
 void early_look(struct engine *e, struct early *t, struct counters *c)
 {
 	uint64_t now_ns = engine_now(e), passed_ns = now_ns - t->looked_ns;
@@ -196,7 +201,7 @@ void early_look(struct engine *e, struct early *t, struct counters *c)
 	if (likely(passed_ns < LOOK_NS))
 		return;
 	t->looked_ns = now_ns;
-	t->low = rte_mempool_avail_count(e->packets) < e->packets->size / LOW_SHARE;
+	t->low = is_low(e->packets) || is_low(e->clones);
 	looks = t->low ? t->size : looks_after(t, passed_ns);
 	for (; looks && t->count; looks--, t->hand = (t->hand + 1) % t->size) {
 		struct early_place *p = &t->place[t->hand];

@@ -129,9 +129,10 @@ TEST(queues__follow_engines)
 
 TEST(buffers__follow_engines)
 {
-	static const char *const none[SETS_MAX], *const sets[SETS_MAX] = {
-							 "hca0.engines=2", "hca1.engines=2",
-							 "daemon.packet_buffers=4607"};
+	static const char *const none[SETS_MAX],
+		*const sets[SETS_MAX] = {"hca0.engines=2", "hca1.engines=2",
+					 "daemon.packet_buffers=4607"},
+		       *const lcores[SETS_MAX] = {"hca0.lcore.segmentation=4"};
 	struct config c;
 
 	configure_checked(&c, none);
@@ -141,6 +142,9 @@ TEST(buffers__follow_engines)
 	configure_checked(&c, sets);
 	assert_int_equal(c.daemon.packet_buffers, 4607);
 	assert_int_equal(c.daemon.descriptor_buffers, 8189);
+	configure_checked(&c, lcores);
+	assert_int_equal(c.daemon.descriptor_buffers, 4095 + 768);
+	assert_int_equal(c.daemon.clone_buffers, 2047 + 768);
 }
 
 TEST(places__the_more_particular_wins)

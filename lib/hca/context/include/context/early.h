@@ -16,7 +16,8 @@
  *
  * Peers may leave holes for ever. So a queue pair holds as many places as are free, at most, the
  * queue pairs of a user three times as many (as in MultiQueue, requester/buffer_shares.h), and
- * packets go when they are older than EARLY_NS. All go when the pool runs low.
+ * packets go when they are older than EARLY_NS. All go when one of the engine's pools runs low: of
+ * packets, or of clones, as which packets of trains are kept.
  *
  * The stage of the table's owner, unless said otherwise.
  */
@@ -43,7 +44,7 @@ struct early {
 	uint32_t size;		  /* places */
 	uint32_t count;		  /* of them taken */
 	uint32_t hand;		  /* the place that early_look() sees next */
-	bool low;		  /* the pool is: nothing is kept */
+	bool low;		  /* a pool is: nothing is kept */
 	uint64_t looked_ns;	  /* when it looked last */
 	uint32_t user[USERS_MAX]; /* places taken, by user */
 	struct early_place place[];
@@ -87,7 +88,7 @@ static inline bool early_watched(const struct early *t)
 	return t->count || t->low;
 }
 
-/* Looks at the pool, and at a few packets whether they are too old; in each poll while
+/* Looks at the pools, and at a few packets whether they are too old; in each poll while
  * early_watched(). */
 void early_look(struct engine *e, struct early *t, struct counters *c);
 
