@@ -87,12 +87,11 @@ static void clone_in_place(struct rte_mbuf *clone, struct rte_mbuf *m)
 	clone->packet_type = 0;
 }
 
-/* Only its sender holds it, for retransmissions, with so many references. A train in parts is held once for each of
- * its messages, and never sent twice. */
+/* Only its sender holds it, for retransmissions, with so many references. A train is never sent
+ * twice, but it may be held once for each of its messages. */
 static inline bool goes_as_it_is(const struct rte_mbuf *m, uint16_t references)
 {
-	return rte_mbuf_refcnt_read(m) <= references ||
-	       (m->ol_flags & (FRAME_TRAIN | PAYLOAD_REF)) == FRAME_TRAIN;
+	return rte_mbuf_refcnt_read(m) <= references || m->ol_flags & FRAME_TRAIN;
 }
 
 uint16_t make_receivable(struct port_queue *q, struct rte_mbuf *const *frames,

@@ -446,6 +446,52 @@ TEST(trains__of_atomics_leave_no_results_behind)
 	sim_destroy(s);
 }
 
+/* ---- sent again ---- */
+
+enum { SENT_MAX = 32 };
+
+struct sent {
+	const uint8_t *frame;
+	uint32_t psn;
+};
+
+/* Loses the first train. */
+static bool note_middle(struct sim *s, int from, const uint8_t *frame, unsigned bytes, void *arg)
+{
+	struct sent *sent = arg;
+	struct wire_frame f;
+	unsigned n = 0;
+
+	if (from || wire_parse_frame(frame, bytes, &f) != WIRE_OK ||
+	    f.h.opcode != WIRE_RC_WRITE_MIDDLE)
+		return false;
+	for (; sent[n].frame; n++)
+		assert_false(sent[n].frame == frame && sent[n].psn == f.h.psn);
+	assert_true(n + 1 < SENT_MAX);
+	sent[n] = (struct sent){frame, f.h.psn};
+	return n == 0;
+}
+
+/* Its receiver takes packets off a train, so that the same buffer must not reach it twice. */
+TEST(trains__are_sent_once)
+{
+	struct sent sent[SENT_MAX] = {{0}};
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct sim_wr wr = SIM_WR(USER_RDMA_WRITE, 0, BYTES, .remote = REMOTE);
+	struct cqe cqe;
+	struct sim *s;
+
+	p.payload_refs = p.whole_trains = true;
+	s = sim_create(&p);
+	s->tap = note_middle;
+	s->tap_arg = sent;
+	sim_post(s, 0, 0, &wr);
+	assert_true(sim_wait(s, 0, &cqe, 1000 * MS));
+	assert_int_equal(cqe.opcode, USER_RDMA_WRITE);
+	assert_int_not_equal(sim_counter(s, 0, COUNTER_retransmitted_packets), 0);
+	sim_destroy(s);
+}
+
 /* ---- buffers for packets that are taken off trains ---- */
 
 /* The first packet of each queue pair but 0 is lost whenever it is sent. */

@@ -14,8 +14,9 @@ static inline uint32_t walk_time(const struct engine *e)
 /* Another reference to a kept packet, which takes another path if there are several. */
 struct rte_mbuf *packet_again(struct engine *e, const struct qp *q, struct sw_element *sw);
 
-/* A copy of a part of a train, from `psn` on, which MultiQueue does not keep; it asks for its
- * acknowledgement. */
+/* A copy of a train, or of a part of it, from `psn` on, which MultiQueue does not keep; it asks for
+ * its acknowledgement. A train itself is never sent twice: its receiver takes packets off it, which
+ * HeaderParser would undo. */
 struct rte_mbuf *packet_part(struct engine *e, const struct qp *q, const struct sw_element *sw,
 			     uint32_t psn, uint32_t packets);
 

@@ -602,8 +602,7 @@ static struct rte_mbuf *element_again(struct engine *e, const struct qp *q, stru
 	}
 	packets = RTE_MIN(packets, psn_sub(walk_end(q), psn));
 	*end = psn_add(psn, packets);
-	return packets == sw->packets ? packet_again(e, q, sw)
-				      : packet_part(e, q, sw, psn, packets);
+	return packet_part(e, q, sw, psn, packets);
 }
 
 /* The READ or atomic at the cursor. The oldest one may have some of its responses: it is requested
