@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Trains, packet by packet, for those who look on or pass them on. Any lcore. */
+/* Writes the packets of a train one by one, for those who want to see each. Any lcore. */
 #include "pipeline/train.h"
 #include "wire/encap.h"
 

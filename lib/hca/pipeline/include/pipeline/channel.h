@@ -53,7 +53,7 @@ static inline void channel_note_put(struct channel *c, uint64_t *count, unsigned
 		channel_note(count, n);
 }
 
-/* Of the mbufs put, or to be put, some are trains, with so many packets beyond one each. Producer. */
+/* Counts `packets` of trains beyond the first of each, just put or about to be. Producer. */
 static inline void channel_note_coupled(struct channel *c, uint32_t packets)
 {
 	if (unlikely(packets))

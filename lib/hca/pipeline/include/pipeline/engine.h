@@ -175,7 +175,7 @@ static inline void engine_watch(struct engine *e, enum watched_for what, bool on
 		__atomic_fetch_and(&e->watched, ~(uint32_t)what, __ATOMIC_RELEASE);
 }
 
-/* Does anybody look at single elements (stepping.h)? */
+/* Does somebody step, trace or capture modules (stepping.h)? Then no trains form. */
 static inline bool engine_is_watched(const struct engine *e)
 {
 	return __atomic_load_n(&e->watched, __ATOMIC_RELAXED) & WATCH_STEPPED;

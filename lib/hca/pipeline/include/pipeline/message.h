@@ -17,7 +17,7 @@
  *
  * A module that takes an mbuf from a ring owns it: it passes it on or frees it.
  *
- * A packet may be a train of several: train.h.
+ * A packet may stand for a train of several: train.h.
  *
  * Of struct rte_mbuf itself our code touches only these fields. Fields that are never written keep
  * the values of a free buffer of the pool, so that buffers may be taken and freed raw.
@@ -27,8 +27,8 @@
  *   priv_size                 queue pairs), the ring port
  *   data_off, data_len,       ReqPktGen and RespPktGen, once, when they build the frame; the port
  *   pkt_len                   that received it. A sent frame is never changed: it may be sent
- *                             again, and on a ring port its receiver has the same one. pkt_len of a
- *                             train: of all its frames, data_len bytes each
+ *                             again, and on a ring port its receiver has the same one. Of a train,
+ *                             pkt_len is the sum over its packets, data_len each
  *   ol_flags                  ReqPktGen and RespPktGen: 0 or marks (frame_marks.h), which ports
  *                             with a driver clear in received frames, and clones inherit
  *   refcnt                    RequesterTransControl: 2, for the wire and for MultiQueue;
@@ -110,7 +110,7 @@ struct packet {
 	uint8_t flags;	      /* PACKET_* */
 	uint8_t l3_offset, is_ipv6; /* of the frame; ReqPktGen */
 	uint8_t turn;		    /* of the QP's way when it was made (struct qp_way) */
-	uint32_t packets;	    /* of a train, payload_bytes each; else 1 */
+	uint32_t packets;	    /* more than 1: a train, payload_bytes each */
 	uint64_t epoch;	     /* of the QP when it was made: after a reset its number is the same */
 	uint32_t wqe_offset; /* of the request that it is part of: for who looks inside. Not of
 				responses */
@@ -135,11 +135,11 @@ struct arrival {
 	uint16_t payload_bytes; /* pad excluded */
 	uint16_t l3_offset;	/* of the IP header */
 	const uint8_t *payload; /* in the frame; elsewhere: see payload_elsewhere */
-	uint32_t packets;	/* of a train, payload_bytes each; else 1 */
-	uint32_t payload_skip;	/* elsewhere: bytes in front of the payload, of packets taken off */
+	uint32_t packets;	/* more than 1: a train, payload_bytes each */
+	uint32_t payload_skip;	/* elsewhere: bytes to skip, of packets split off */
 	const uint8_t *part;	/* of a train in parts: that of the second packet */
-	uint16_t part_bytes,
-		part_headers; /* from one part to the next; extension headers in each */
+	uint16_t part_bytes;	/* from one part to the next */
+	uint16_t part_headers;	/* bytes of extension headers in each */
 	uint8_t is_ipv6;
 	uint8_t payload_elsewhere; /* the frame holds a reference, which payload_ref_follow()
 				      resolves for the current poll */

@@ -2,26 +2,26 @@
 #ifndef PIPELINE_TRAIN_H
 #define PIPELINE_TRAIN_H
 /*
- * Trains: packets that travel as one. Within the daemon a frame may stand for several packets of one
- * queue pair, which follow one another in PSN and are alike in everything but what is said here. A train has one
- * mbuf and one place in each channel, and is parsed and judged once (doc/decisions/0030-trains.md).
- * There are two kinds:
+ * Trains: consecutive packets of one queue pair that travel through the daemon as one frame, in one
+ * mbuf and one channel slot, parsed and checked once (doc/decisions/0030-trains.md). Their PSNs are
+ * consecutive; otherwise they differ only in what is listed here. There are two kinds:
  *
- *   - Middle packets of one message, of the path MTU each. The frame refers to its payload (PAYLOAD_REF),
- *     and the reference is that to the payload of all.
+ *   - Middle packets of one message, each of one path MTU. The frame carries a reference
+ *     (PAYLOAD_REF) to the payload of all of them.
  *
- *   - Messages of one packet each, of one operation and length. Behind the frame of the first the others follow
- *     in the same buffer, in parts: extension headers and payload of each, at equal distances.
+ *   - Single-packet messages of the same operation and length. The frame of the first is complete;
+ *     each of the others is a part behind it in the same buffer: its extension headers and payload,
+ *     at a fixed stride.
  *
  *        buffer:  ... headers | payload | pad, ICRC |  | ext | payload |  | ext | payload | ...
  *                 |<---- data_len, the first ---->|  |<-- stride -->|
  *
- * The frame has the headers of the first packet. AckReq is the last packet's. Frames of trains are marked
- * (FRAME_TRAIN); pkt_len has the bytes that the frames of all packets would have. Only ring ports carry trains.
- * Counters and channels count the packets.
+ * The frame has the headers of the first packet, except that AckReq is the last packet's. It is
+ * marked FRAME_TRAIN; data_len is the length of one packet's frame, pkt_len the sum over all
+ * packets. Only ring ports carry trains. Counters and channels count packets, not trains.
  *
- * A receiver that cannot take a train as one, because anything about it is irregular, takes packets off
- * its front, one after the other, and treats each as if it had come alone.
+ * A receiver that cannot execute a train as a whole splits packets off its front, and handles each
+ * as if it had arrived alone.
  */
 #include "base/limits.h"
 #include "pipeline/frame_marks.h"
@@ -29,7 +29,7 @@
 #include "wire/psn.h"
 #include "wire/train.h"
 
-/* How many packets a frame is. */
+/* How many packets a frame stands for. */
 static inline uint32_t frame_packets(const struct rte_mbuf *m)
 {
 	return likely(!(m->ol_flags & FRAME_TRAIN)) ? 1 : m->pkt_len / m->data_len;
@@ -57,19 +57,19 @@ static inline uint64_t frames_bytes(struct rte_mbuf *const *m, unsigned n)
 
 enum { TRAIN_ALIGN = 8 };
 
-/* Where the first part begins, from the payload of the frame on: behind pad and ICRC. */
+/* Offset of the first part from the frame's payload: behind pad and ICRC. */
 static inline uint32_t train_parts_at(uint32_t payload_bytes)
 {
 	return RTE_ALIGN_CEIL(payload_bytes + 3 + WIRE_ICRC_BYTES, (uint32_t)TRAIN_ALIGN);
 }
 
-/* From one part to the next. */
+/* Bytes from one part to the next. */
 static inline uint32_t train_stride(uint8_t opcode, uint32_t payload_bytes)
 {
 	return RTE_ALIGN_CEIL(wire_extension_bytes(opcode) + payload_bytes, (uint32_t)TRAIN_ALIGN);
 }
 
-/* The part of packet number `index`, 1 at least, of a train in parts whose frame has that payload. */
+/* The part of packet `index` >= 1; `payload` is the frame's (packet 0 has no part). */
 static inline const uint8_t *train_part(const uint8_t *payload, uint8_t opcode,
 					uint32_t payload_bytes, uint32_t index)
 {
@@ -77,25 +77,26 @@ static inline const uint8_t *train_part(const uint8_t *payload, uint8_t opcode,
 	       (index - 1) * train_stride(opcode, payload_bytes);
 }
 
-/* Bytes of a frame in its buffer, with all parts. `f` describes it. */
+/* Bytes that a frame takes in its buffer, including its parts. `f` describes it. */
 uint32_t train_buffer_bytes(const struct rte_mbuf *m, const struct wire_frame *f);
 
 /*
- * Writes the packet number `index` of a train as a frame of its own, which has m->data_len bytes, and no
- * ICRC: zeros in its place. In place of a payload that is referred to it has the same bytes as the train's frame; of
- * what they name this packet's begins *skip bytes behind. False: the train is no valid frame.
+ * Writes packet `index` of a train as a frame of its own, of m->data_len bytes, with zeros in place
+ * of the ICRC. If the payload is by reference, the frame has the train's reference, and this
+ * packet's payload begins *skip bytes into what it refers to; otherwise *skip is 0. False: the
+ * train is not a valid frame.
  */
 bool train_write_packet(uint8_t *frame, const struct rte_mbuf *m, uint32_t index, uint32_t *skip);
 
 /* ---- received ---- */
 
-/* Of the payload of all packets, or of those that are left. */
+/* Payload bytes of all packets that are left. */
 static inline uint32_t train_bytes(const struct arrival *a)
 {
 	return a->packets * a->payload_bytes;
 }
 
-/* Passes over the first n packets of a received train of more: it describes the others from now on. */
+/* Drops the first n packets of a received train of more than n. */
 static inline void train_advance(struct arrival *a, uint32_t n)
 {
 	a->packets -= n;
@@ -111,9 +112,9 @@ static inline void train_advance(struct arrival *a, uint32_t n)
 }
 
 /*
- * Takes the first n packets off a received train of more. Returns a reference to the frame
- * with metadata of its own, the caller's; m has the others. NULL: `clones` is empty, and nothing has
- * happened.
+ * Splits the first n packets off a received train of more than n. Returns them as an indirect mbuf
+ * with metadata of its own, which the caller owns; m keeps the others. NULL: `clones` is empty, and
+ * the train is unchanged.
  */
 static inline struct rte_mbuf *train_split(struct rte_mempool *clones, struct rte_mbuf *m,
 					   uint32_t n)
