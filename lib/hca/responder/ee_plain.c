@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ExecutionEngine's way with requests of one packet that ask for nothing special: what the states do to a WRITE or SEND, in
- * one go, alone or in a train (pipeline/train.h); in trains, to READs and atomics, too. Nothing is decided here: where
- * there is more to ask or to say, the states do so. Stage responder_exec.
+ * ExecutionEngine's fast path for single-packet requests: does in one go what the states do for a
+ * WRITE or SEND, alone or in a train (pipeline/train.h), and for READs and atomics in trains. It
+ * never refuses a packet: what is irregular in any way is left to the states.
+ * Stage responder_exec.
  */
 #include "copy.h"
 #include "ee_plain.h"
@@ -10,7 +11,7 @@
 #include "pipeline/train.h"
 #include "resp_pkt_gen.h"
 
-/* Is it the packet that is expected, one that asks nothing of the states in front of CHECK_REQUEST? */
+/* Is this the expected packet, one that passes straight through the states before CHECK_REQUEST? */
 static inline bool is_plain(const struct qp *qp, const struct arrival *a)
 {
 	return a->qpn == qp_number(qp) && a->headers.psn == qp->ee.expected_psn && !qp->ee.gap &&
@@ -51,7 +52,7 @@ static inline bool send_plain(struct engine *e, struct counters *c, struct qp *q
 	return true;
 }
 
-/* Executes a WRITE or SEND that is_plain(). False: nothing has happened. */
+/* Executes a WRITE or SEND that is_plain(). False: nothing has changed. */
 static inline bool execute_one(struct engine *e, struct counters *c, struct qp *qp,
 			       const struct arrival *a)
 {
@@ -60,7 +61,7 @@ static inline bool execute_one(struct engine *e, struct counters *c, struct qp *
 	return a->headers.opcode == WIRE_RC_SEND_ONLY && send_plain(e, c, qp, a);
 }
 
-/* `n` messages of so many bytes each, one packet each, have been executed. */
+/* Accounts for `n` executed single-packet messages of `bytes` each. */
 static inline void executed(struct execution_engine *ee, struct counters *c, struct qp *qp,
 			    uint32_t bytes, uint32_t n)
 {
@@ -82,7 +83,7 @@ static inline void answer(struct execution_engine *ee, struct qp *qp, struct rte
 
 /* ---- trains in parts ---- */
 
-/* WRITEs or SENDs. */
+/* Executes WRITEs or SENDs, as many from the front as are regular. */
 static enum ee_plain execute_parts(struct engine *e, struct execution_engine *ee,
 				   struct counters *c, struct qp *qp, struct rte_mbuf *m)
 {
@@ -101,10 +102,10 @@ static enum ee_plain execute_parts(struct engine *e, struct execution_engine *ee
 	return EE_PLAIN;
 }
 
-/* An atomic of a train, and where. */
+/* An atomic of a train. */
 struct atomic {
 	struct wire_headers h;
-	uint64_t *at;
+	uint64_t *at; /* the client's word */
 };
 
 static inline bool read_allowed(struct engine *e, const struct qp *qp, const struct wire_headers *h)
@@ -126,7 +127,7 @@ static inline bool atomic_allowed(struct engine *e, const struct qp *qp, struct 
 	return (uintptr_t)at % sizeof(uint64_t) == 0;
 }
 
-/* How many READs or atomics of the train, from the first on, may be executed as they are. x[]: the atomics. */
+/* How many READs or atomics from the front of the train are allowed. Fills x[] with the atomics. */
 static uint32_t allowed_reads(struct engine *e, const struct qp *qp, const struct arrival *a,
 			      struct atomic *x)
 {
@@ -165,7 +166,7 @@ static void execute_atomics(struct engine *e, struct qp *qp, const struct atomic
 	}
 }
 
-/* READs or atomics: RespPktGen gets those executed as one. */
+/* Executes READs or atomics, and hands those to RespPktGen as one train. */
 static enum ee_plain execute_reads(struct engine *e, struct execution_engine *ee,
 				   struct counters *c, struct qp *qp, struct rte_mbuf *m)
 {
@@ -175,7 +176,7 @@ static enum ee_plain execute_reads(struct engine *e, struct execution_engine *ee
 	uint32_t n = allowed_reads(e, qp, a, x), packets = a->packets, psn = a->headers.psn;
 	struct rte_mbuf *front;
 
-	if (unlikely(n < 2)) /* no train */
+	if (unlikely(n < 2)) /* not worth a train */
 		return EE_PLAIN_NOT;
 	front = n == packets ? m : train_split(e->clones, m, n);
 	if (unlikely(!front))
@@ -192,7 +193,7 @@ static enum ee_plain execute_reads(struct engine *e, struct execution_engine *ee
 	return n == packets ? EE_PLAIN : EE_PLAIN_PART;
 }
 
-/* Is the first packet expected, with nothing to ask about its queue pair? */
+/* Is its first packet the expected one, and would it pass straight to CHECK_REQUEST? */
 static inline bool train_begins(const struct qp *qp, const struct arrival *a)
 {
 	return qp->ee.comm_est && qp->ee.message == EE_MESSAGE_NONE &&

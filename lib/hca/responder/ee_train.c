@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ExecutionEngine's way with trains (pipeline/train.h): the middle packets of a message at once, with one
- * translation, one copy and one step of the queue pair's PSN. Nothing is decided here: where the states would
- * have more to ask or to say about one of the packets, they see each of them. Stage responder_exec.
+ * ExecutionEngine's fast path for trains of middle packets (pipeline/train.h): one address
+ * translation, one copy and one update of the expected PSN for all of them. It never refuses a
+ * packet: what is irregular in any way is left to the states, packet by packet.
+ * Stage responder_exec.
  */
 #include "copy.h"
 #include "ee_train.h"
 #include "pipeline/train.h"
 #include "virt-to-phys/payload_ref.h"
 
-/* One WRITE or SEND packet after the other, so much of the message, is what the queue pair expects. */
+/* Is the queue pair in the middle of this WRITE or SEND, and are these its next packets? */
 static inline bool is_expected(const struct qp *qp, const struct arrival *a)
 {
 	const struct wire_opcode *op = &wire_opcodes[a->headers.opcode];
@@ -19,7 +20,7 @@ static inline bool is_expected(const struct qp *qp, const struct arrival *a)
 	       qp->ee.message == message_of(op) && qp_receives(qp_state(qp));
 }
 
-/* Copies from client to client. False: the payload was not its sender's any more when it had been copied. */
+/* Copies from client to client. False: the sender gave the payload up while it was copied. */
 static inline bool copy_referred(const struct arrival *a, uint8_t *to, const uint8_t *from,
 				 uint32_t bytes, bool nt)
 {

@@ -19,8 +19,8 @@
 
 enum { EE_GRH_BYTES = 40 }; /* in front of a UD message */
 
-/* Calls of RQWQEManager for a SEND into one entry: open, fetch, release of entry and WQE; and for a middle packet:
- * open, fetch, update. */
+/* Calls of RQWQEManager: for a SEND into one entry, open, fetch, release of entry and WQE; for a
+ * middle packet, open, fetch, update. */
 enum { EE_RWM_CALLS_PLAIN = 4, EE_RWM_CALLS_MIDDLE = 3 };
 
 enum ee_state {
@@ -52,8 +52,8 @@ struct execution_engine {
 	unsigned out_count, done_count, deferred_count, sack_count;
 	struct qp *
 		last; /* QP of the last packet of the burst, if that ended its message; else NULL */
-	/* Packets for the next poll, in order: to retry (one taken off a train, perhaps), or kept until now and
-	 * without room, and the rest of the burst behind them. */
+	/* Packets for the next poll, in order: one to retry, which may have been split off a train;
+	 * early ones that found no room; the rest of the burst. */
 	struct rte_mbuf *held[2 * BURST + 1];
 	unsigned held_count;
 	struct early *early;
@@ -176,7 +176,7 @@ static inline uint64_t ee_long_psn(const struct qp *qp, uint32_t psn)
 	return expected - psn_sub(qp->ee.expected_psn, psn);
 }
 
-/* One ACK for each QP and burst: the first mbuf that asks for it is kept, later ones are freed. */
+/* One ACK for each QP and burst: keeps the first mbuf that asks for it, frees later ones. */
 static inline void ee_defer_ack(struct execution_engine *ee, struct qp *qp, struct rte_mbuf *m)
 {
 	if (qp->ee.ack_pending) {
@@ -193,7 +193,7 @@ static inline void ee_set_expected(struct qp *qp, uint32_t psn)
 	__atomic_store_n(&qp->ee.expected_psn, psn, __ATOMIC_RELAXED);
 }
 
-/* So many PSNs have been executed. */
+/* The next `psns` PSNs have been executed. */
 static inline void ee_expect_next(struct qp *qp, uint32_t psns)
 {
 	uint32_t next = psn_add(qp->ee.expected_psn, psns);
@@ -262,13 +262,15 @@ enum ee_state step_wqe_release(struct ee_work *w);
 /* RC: packets are missing in front of this one (C9-79, C9-80). It is not executed before those
  * (C9-77), but may be kept. Returns the next state. */
 enum ee_state ee_behind_gap(struct ee_work *w);
-/* With qp->ee.gap: the expected packet has been executed. Sets w->then if the one behind it had come
- * early. */
+/* With qp->ee.gap: the expected packet has been executed. Sets w->then if the one behind it had
+ * come early. */
 void ee_fill_gap(struct ee_work *w);
-/* Takes the packets that were kept behind those executed, up to the next gap, or to a READ, which
+/*
+ * Takes the packets that were kept behind those executed, up to the next gap, or to a READ, which
  * takes several PSNs; at most `room`. Only the last of them asks for an acknowledgement, and
- * ee_fill_gap() passes this over if more follow it: a peer that heard of a part would take what comes
- * next for missing, and repeat it. The caller owns them. Returns how many. */
+ * ee_fill_gap() passes this over if more follow it: a peer that heard of a part would take what
+ * comes next for missing, and repeat it. The caller owns them. Returns how many.
+ */
 unsigned ee_take_early(struct execution_engine *ee, struct qp *qp, struct rte_mbuf **run,
 		       unsigned room);
 /* Sends the selective acknowledgements of the burst. */

@@ -3,8 +3,8 @@
  * ExecutionEngine: takes requests from HP_EE, checks them in the order of the standard's flow chart
  * (C9-73), executes them in client memory, writes receive completions, and has RespPktGen answer
  * them (EE_RESPG). Stage responder_exec. Reads the frame, never writes into it; never waits;
- * allocates only to offer credits and for the NAK of a gap. A packet whose translation is pending is
- * held, with those behind it; at the next poll it passes all states again. Until VirtToPhys has
+ * allocates only to offer credits and for the NAK of a gap. A packet whose translation is pending
+ * is held, with those behind it; at the next poll it passes all states again. Until VirtToPhys has
  * answered the packet has no effect: bytes that were already copied are copied again to the same
  * place.
  *
@@ -307,8 +307,8 @@ static __rte_noinline void hold_early(struct execution_engine *ee, struct qp *qp
 	hold(ee, run, ee_take_early(ee, qp, run, RTE_MIN(room, (size_t)BURST)));
 }
 
-/* First pass over a burst: the lines that the second will want, once for packets that follow one another with the same QP
- * and key. An unknown QPN or key only warms a wrong line. */
+/* First pass over a burst: prefetches what the second will read, once for consecutive packets of
+ * the same QP and key. An unknown QPN or key only warms a wrong line. */
 static inline void prefetch_burst(struct engine *e, struct rte_mbuf **burst, unsigned n)
 {
 	uint32_t qpn = 0, rkey = 0;
@@ -376,7 +376,8 @@ static __rte_noinline unsigned insert_early(struct execution_engine *ee, struct 
 	return take_held(ee, rest, room);
 }
 
-/* The first packet of burst[*i], which is passed over unless it is a train. NULL: no buffer to take it off. */
+/* Takes the next packet of the burst: burst[*i], or the first of it if it is a train. NULL: no
+ * buffer to split it off. */
 static inline struct rte_mbuf *take_off(struct engine *e, struct counters *c,
 					struct rte_mbuf **burst, unsigned *i)
 {
@@ -407,7 +408,7 @@ unsigned ee_poll(struct engine *e)
 	ee->out_count = ee->done_count = ee->deferred_count = 0;
 	ee->last = NULL;
 	prefetch_burst(e, burst, n);
-	/* Packets taken off trains need room, too. */
+	/* Packets split off trains need room, too. */
 	for (unsigned taken = 0; i < n && taken < room; taken++) {
 		enum ee_plain plain;
 		enum ee_then then;

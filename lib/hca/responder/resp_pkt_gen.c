@@ -5,8 +5,8 @@
  * into RESPG_TXA. Stage responder_exec. Without a packet buffer or room it continues where it was
  * at the next poll.
  *
- * A QP without waiting answers is answered at once, unless it is a READ that is long or has to wait. The
- * others are in a list and take turns, a quantum of payload each.
+ * A QP without waiting answers is answered at once, unless it is a READ that is long or has to
+ * wait. The others are in a list and take turns, a quantum of payload each.
  */
 #include <rte_malloc.h>
 #include "base/copy_bytes.h"
@@ -31,8 +31,8 @@ enum {
 };
 
 /*
- * A train: answers of one connection that follow one another in a poll and have their headers in common, but for
- * IPv4 identification, PSN and extension headers. The others are written like the first one's.
+ * Consecutive answers of one poll to one connection. Their headers differ only in IPv4
+ * identification, PSN and extension headers, so the others are copied from the first one.
  */
 struct resp_train {
 	const struct qp *qp;  /* NULL: none */
@@ -44,11 +44,11 @@ struct resp_train {
 	uint8_t transport_bytes;
 	bool icrc_omitted;
 	uint16_t data_off, data_len; /* of each frame */
-	/* The last frame, which others may join (pipeline/train.h); NULL: none may. */
+	/* The last frame, if more answers may join it (pipeline/train.h); else NULL. */
 	struct rte_mbuf *open;
-	uint8_t *part;	   /* where the next answer goes, */
-	uint32_t stride;   /* and what it takes there */
-	uint32_t next_psn; /* which it must have */
+	uint8_t *part;	   /* where the next one goes */
+	uint32_t stride;   /* bytes of each */
+	uint32_t next_psn; /* the only one that may join */
 };
 
 struct resp_pkt_gen {
@@ -61,8 +61,9 @@ struct resp_pkt_gen {
 	int64_t quantum_left;	 /* of the QP at the head, or the next one to be there; bytes */
 	uint16_t ip_id;		 /* IPv4 identification of the last frame */
 	struct resp_train train; /* within a poll */
-	uint32_t coupled;	 /* answers of this poll in trains, beyond one each */
-	/* Values before atomics, parallel to EE_RESPG; both counters free running. */
+	uint32_t coupled;	 /* packets of this poll's trains beyond the first of each */
+	/* Results of atomics that came in trains, a FIFO parallel to EE_RESPG; free-running
+	 * indices. */
 	uint32_t results_put, results_taken;
 	uint64_t results[RESULTS];
 	struct pacer pacer; /* QPs whose rate is limited, until it is their time */
@@ -157,9 +158,9 @@ static inline void stamp_next(struct resp_pkt_gen *p, const struct wire_headers 
 }
 
 /*
- * Ends a frame whose headers are in front of the payload, with its zero pad behind it; the ICRC follows in
- * finish_icrc(). crc: state of payload and pad from 0, or NULL: computed there. `ref`: a reference takes the
- * place of the payload, and the bytes after it are not read.
+ * Ends a frame whose headers are in front of the payload, with its zero pad behind it; the ICRC
+ * follows in finish_icrc(). crc: state of payload and pad from 0, or NULL: computed there. `ref`: a
+ * reference takes the place of the payload, and the bytes after it are not read.
  */
 static inline void put_frame(struct resp_pkt_gen *p, const struct qp *qp, uint32_t pad,
 			     const uint32_t *crc, bool ref)
@@ -184,8 +185,8 @@ static inline void put_frame(struct resp_pkt_gen *p, const struct qp *qp, uint32
 	p->train.open = NULL;
 }
 
-/* Stores the ICRC of a frame. Apart from its headers: directly after their stores, the wide loads would
- * have to wait for them. */
+/* Stores the ICRC of a frame. Apart from its headers: directly after their stores, the wide loads
+ * would have to wait for them. */
 static inline void finish_icrc(struct rte_mbuf *m)
 {
 	struct packet *packet = packet_of(m);
@@ -215,7 +216,8 @@ static void pass_on(struct engine *e, struct resp_pkt_gen *p)
 	channel_put(&e->channel[CHANNEL_RESPG_TXA], p->out, p->outs);
 }
 
-/* Makes a frame of the payload in the next buffer, along the QP's path. crc, ref: as put_frame() has them. */
+/* Makes a frame of the payload in the next buffer, along the QP's path. crc, ref: as put_frame()
+ * has them. */
 static inline void seal(struct engine *e, struct resp_pkt_gen *p, const struct qp *qp,
 			struct wire_headers *h, uint32_t payload_bytes, const uint32_t *crc,
 			bool ref)
@@ -269,9 +271,9 @@ static inline void answer_ack(struct engine *e, struct resp_pkt_gen *p, struct c
 		count_nak(c, syndrome);
 }
 
-/* ---- answers that travel as one (pipeline/train.h) ---- */
+/* ---- trains of answers (pipeline/train.h) ---- */
 
-/* Answers like the one just sealed may join it. Whoever looks into the pipeline sees single ones. */
+/* Lets answers like the one just sealed join it, unless somebody steps through the pipeline. */
 static inline void train_open(const struct engine *e, struct resp_pkt_gen *p, uint32_t psn)
 {
 	struct resp_train *t = &p->train;
@@ -285,7 +287,7 @@ static inline void train_open(const struct engine *e, struct resp_pkt_gen *p, ui
 	t->next_psn = psn_add(psn, 1);
 }
 
-/* Where the payload of an answer goes that may join those before it; NULL: it may not. */
+/* Where the payload of an answer goes that joins the open train; NULL: it may not join. */
 static inline uint8_t *train_place(const struct resp_pkt_gen *p, const struct qp *qp,
 				   uint8_t opcode, uint32_t psn, uint32_t payload_bytes)
 {
@@ -300,7 +302,7 @@ static inline uint8_t *train_place(const struct resp_pkt_gen *p, const struct qp
 	return t->part + wire_extension_bytes(opcode);
 }
 
-/* An answer whose payload is in that place joins them. */
+/* Adds the answer whose payload is in that place. */
 static inline void train_join(struct resp_pkt_gen *p, const struct wire_headers *h)
 {
 	struct resp_train *t = &p->train;
@@ -372,7 +374,7 @@ static enum v2p_state copy_read(struct engine *e, const struct qp *qp, const str
 	return V2P_SUCCESS;
 }
 
-/* Instead of a copy: a reference to the bytes of so many packets. False: copy them. */
+/* Makes a reference to the payload of `packets` instead of a copy. False: copy it. */
 static inline bool refer_read(struct engine *e, const struct qp *qp, const struct answer *a,
 			      uint8_t *dst, uint32_t bytes, uint32_t packets)
 {
@@ -384,8 +386,7 @@ static inline bool refer_read(struct engine *e, const struct qp *qp, const struc
 	return true;
 }
 
-/* How many middle packets of a READ may leave as a train (pipeline/train.h), `left` bytes before its end. Whoever
- * looks into the pipeline sees single packets. */
+/* How many middle packets of a READ, `left` bytes before its end, may leave as a train. */
 static inline uint32_t train_packets(const struct engine *e, const struct resp_pkt_gen *p,
 				     const struct qp *qp, const struct answer *a, uint32_t left)
 {
@@ -407,7 +408,7 @@ static inline uint8_t read_opcode(bool first, bool last)
 	return last ? WIRE_RC_READ_RESP_LAST : WIRE_RC_READ_RESP_MIDDLE;
 }
 
-/* The frame made last stands for so many packets. */
+/* Makes the last frame a train of `packets`. */
 static inline void couple(struct resp_pkt_gen *p, uint32_t packets)
 {
 	struct rte_mbuf *m = p->out[p->outs - 1];
@@ -419,8 +420,8 @@ static inline void couple(struct resp_pkt_gen *p, uint32_t packets)
 	p->coupled += packets - 1;
 }
 
-/* READ_SEG, READ_PAYLOAD: the next packet of the READ, or the next train. Its memory may be refused: then nothing was
- * made. */
+/* READ_SEG, READ_PAYLOAD: makes the next packet or train of the READ; none, if its memory is
+ * refused. */
 static enum v2p_state read_packet(struct engine *e, struct resp_pkt_gen *p, struct qp *qp,
 				  struct answer *a)
 {
@@ -662,8 +663,8 @@ static void serve_active(struct engine *e, struct resp_pkt_gen *p, struct counte
 	}
 }
 
-/* A READ of a few bytes, if its memory is there and nothing slows its QP down. False: it has to wait, and
- * nothing has happened. */
+/* A READ of a few bytes, if its memory is there and nothing slows its QP down. False: it has to
+ * wait, and nothing has happened. */
 static inline bool answer_short_read(struct engine *e, struct resp_pkt_gen *p, struct counters *c,
 				     struct qp *qp, const struct arrival *a)
 {
@@ -718,7 +719,7 @@ static inline void accept_one(struct engine *e, struct resp_pkt_gen *p, struct c
 	qp_list_add(&p->active, qp);
 }
 
-/* READs or atomics that came as a train. */
+/* Accepts READs or atomics that came as a train. */
 static void accept_train(struct engine *e, struct resp_pkt_gen *p, struct counters *c,
 			 struct qp *qp, struct arrival *a)
 {

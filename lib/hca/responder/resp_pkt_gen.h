@@ -35,10 +35,8 @@ void respg_notify(const struct engine *e, struct qp *qp);
  * other way round: if a CNP has come, READ responses slow down. */
 void respg_take_news(const struct engine *e, struct qp *qp);
 
-/*
- * EE → RESPG: the values before the atomics of trains, one for each, in their order; other atomics have theirs
- * with them (arrival.orig).
- */
+/* EE → RESPG: the results of atomics that came in a train, one for each, in order. Other atomics
+ * carry theirs (arrival.orig). */
 uint32_t respg_results_room(const struct engine *e);
 void respg_put_result(struct engine *e, uint64_t value);
 
