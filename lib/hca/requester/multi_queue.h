@@ -29,8 +29,8 @@
 #define MQ_NIL	  0xffffffffu
 #define MQ_CLOSED 0xfffffffeu
 
-/* A Send/Write packet, or a train of them. Or a local operation that has been executed: it waits for its completion
- * behind the packet or response with its PSN. */
+/* A SEND or WRITE packet, or a train of them; or a local operation that has been executed, whose
+ * completion waits for the packet or response with its PSN. */
 struct sw_element {
 	uint32_t next; /* atomic */
 	uint32_t psn;
@@ -39,7 +39,7 @@ struct sw_element {
 	uint32_t length;  /* of the message, bytes */
 	uint8_t opcode;	  /* enum user_opcode */
 	uint8_t flags;	  /* ELEMENT_* */
-	uint16_t packets; /* of a train, from `psn` on; else 1 */
+	uint16_t packets; /* from `psn` on; more than 1: a train */
 	uint32_t
 		again; /* RequesterRecvControl: NPSN when it was last sent again selectively, and bit 24;
 			   0: never */
@@ -47,7 +47,7 @@ struct sw_element {
 #define ELEMENT_LAST	 1u /* last packet of its message: completes the WQE */
 #define ELEMENT_SIGNALED 2u
 
-/* The PSN of its last packet. */
+/* The PSN of the element's last packet. */
 static inline uint32_t sw_last_psn(const struct sw_element *x)
 {
 	return psn_add(x->psn, x->packets - 1u);
@@ -178,8 +178,8 @@ static inline void mq_link(bool one_lcore, struct mq_list *l, uint32_t *next, ui
 	__atomic_store_n(&l->produced, l->produced + 1, __ATOMIC_RELEASE);
 }
 
-/* Unlinks the first n elements, the last of which has the next *next. Consumer; the list has as many. The
- * caller gives their indices back afterwards. */
+/* Unlinks the first n elements, the last of which has the next *next. Consumer; the list has as
+ * many. The caller gives their indices back afterwards. */
 static inline void mq_unlink(bool one_lcore, struct mq_list *l, uint32_t n, uint32_t *next)
 {
 	uint32_t after = __atomic_load_n(next, __ATOMIC_ACQUIRE);
@@ -269,8 +269,8 @@ static inline bool mq_heads(struct multi_queue *mq, const struct mq_list *sw_lis
 	return *sw || *rd;
 }
 
-/* Removes the first n packets, 1 at least. The caller has dealt with their contents (the mbufs) before. Consumer; the
- * list has as many. */
+/* Removes the first n packets, 1 at least. The caller has dealt with their contents (the mbufs)
+ * before. Consumer; the list has as many. */
 static inline void sw_pop_run(struct multi_queue *mq, struct mq_list *l, uint32_t n)
 {
 	struct mq_free *f = &mq->sw_free;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a retransmission sends: a kept packet again, a part of a train, a READ or atomic requested again
+ * What a retransmission sends: a kept packet, a part of a train, or the request of a READ or atomic
  * (retransmission.c decides which). Stage requester_recv.
  */
 #include "context/path_class.h"
@@ -45,8 +45,8 @@ struct rte_mbuf *read_again(struct engine *e, const struct qp *q, const struct r
 	return m;
 }
 
-/* A kept packet whose headers are of another path, or of another state of its migration: a copy takes
- * its place, and gets new ones. The frame itself may still be on its way. NULL: no buffer. */
+/* Replaces a kept packet that was built for another path or migration state by a copy, to be built
+ * anew: the old frame may still be in flight. NULL: no buffer. */
 static __rte_noinline struct rte_mbuf *packet_anew(struct engine *e, struct sw_element *sw,
 						   uint8_t turn)
 {
@@ -98,7 +98,7 @@ bool packet_may_change(const struct rte_mbuf *m)
 	return rte_mbuf_refcnt_read(m) == 2;
 }
 
-/* A message that travelled in a train, alone. The train stays as it is. */
+/* A copy of one message of a train, which stays as it is. */
 static __rte_noinline struct rte_mbuf *message_again(struct engine *e, const struct qp *q,
 						     const struct sw_element *sw)
 {

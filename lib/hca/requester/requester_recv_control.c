@@ -338,8 +338,8 @@ static void hold(struct rrc *rrc, struct rte_mbuf *first, struct rte_mbuf *const
 	rrc->holds += n;
 }
 
-/* A train as one, or else its packets one after the other. TAKEN_NOT: there is one to be retried, *first, or no
- * buffer to take it off; the rest of the train stays in m. */
+/* Takes a train as a whole, or packet by packet. TAKEN_NOT: the packet split off, *first, is to be
+ * retried, or there was no buffer for it; m keeps the rest. */
 static __rte_noinline enum taken take_train(struct engine *e, struct counters *c,
 					    struct rte_mbuf *m, struct rte_mbuf **first)
 {
@@ -367,7 +367,7 @@ static __rte_noinline enum taken take_train(struct engine *e, struct counters *c
 	return take_response(e, c, m);
 }
 
-/* m[0], and how many behind it went with it, *run. */
+/* Takes m[0], and perhaps more behind it: *run in all. */
 static inline enum taken take_next(struct engine *e, struct counters *c, struct rte_mbuf **m,
 				   unsigned n, struct rte_mbuf **first, unsigned *run)
 {

@@ -300,8 +300,8 @@ static __rte_always_inline enum park_reason park_reason_of(struct visit *v)
 }
 
 /*
- * Does a request that may be sent begin a train? Then similar requests behind it may be sent, too: a
- * visit is short, so that the window of PSNs need not be checked again.
+ * Does a request that may be sent begin a train? Then similar requests behind it may be sent, too:
+ * a visit is short, so that the window of PSNs need not be checked again.
  */
 static inline void begin_train(struct visit *v)
 {
@@ -312,7 +312,8 @@ static inline void begin_train(struct visit *v)
 	v->train_traits = v->r->traits;
 }
 
-/* It is one packet with nothing special, has a credit if it needs one, and nothing has happened to the QP. */
+/* It is one packet with nothing special, has a credit if it needs one, and nothing has happened to
+ * the QP. */
 static inline bool train_continues(const struct visit *v)
 {
 	const struct request *r = v->r;
@@ -619,7 +620,7 @@ static void end_visit(struct visit *v, enum rtc_state state)
 	drain(v->e, q);
 }
 
-/* May messages of the QP travel as one (pipeline/train.h)? Whoever looks into the pipeline sees single packets. */
+/* May single-packet messages of the QP form trains (pipeline/train.h)? */
 static inline bool messages_may_join(const struct engine *e, const struct qp *q)
 {
 	return engine_setting(e, payload_refs) && e->mq->one_lcore && q->service == SERVICE_RC &&

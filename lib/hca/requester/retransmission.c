@@ -145,10 +145,11 @@ void retransmit_missing(struct engine *e, struct qp *q, uint32_t psn)
 }
 
 /*
- * Selective repeat, between queue pairs that have agreed to it: a walk over what is outstanding that sends
- * only what the peer misses, as far as it has shown that (repeat.done_psn, repeat.map), and asks for responses
- * that are missing among those that have come. A repetition is under way until something that was sent after
- * it has come, or, of responses, for a round trip. Times are in ns >> 10, which is about 1 us, and wrap.
+ * Selective repeat, between queue pairs that have agreed to it: a walk over what is outstanding
+ * that sends only what the peer misses, as far as it has shown that (repeat.done_psn, repeat.map),
+ * and asks for responses that are missing among those that have come. A repetition is under way
+ * until something that was sent after it has come, or, of responses, for a round trip. Times are in
+ * ns >> 10, which is about 1 us, and wrap.
  */
 #define SELECTIVE_NS 4000 /* and a poll or two */
 
@@ -158,8 +159,8 @@ enum {
 }; /* rrc.selective: the latter for a probe, when nothing is under way */
 
 /*
- * Over several paths packets are reordered: one is missing only if a later one with the same UDP source
- * port has arrived. Finds for each port the PSN after the last one in the map.
+ * Over several paths packets are reordered: one is missing only if a later one with the same UDP
+ * source port has arrived. Finds for each port the PSN after the last one in the map.
  */
 static void find_newest(struct engine *e, uint32_t psn, const uint64_t map[], unsigned spread)
 {
@@ -217,14 +218,16 @@ static bool peer_has(const struct qp *q, uint32_t psn)
 	       q->repeat.map[bit / 64] >> bit % 64 & 1;
 }
 
-/* Where the walk is within an element: of a train, some may lie before its PSN. */
+/* The first PSN of an element that the walk has still to look at: the walk may begin inside a
+ * train. */
 static uint32_t element_psn(const struct qp *q, const struct sw_element *sw)
 {
 	return psn_before(sw->psn, q->rrc.retransmit_psn) ? q->rrc.retransmit_psn : sw->psn;
 }
 
-/* Is the packet to be sent again in this walk? Only once, unless the peer has got what was new when it was
- * repeated: then the repetition was lost, too. Of a train, all from the first that is missing on, *first. */
+/* Does this walk send the element again? Only once, unless the peer has since received something
+ * newer: then the repetition was lost, too. Of a train, all from *first on, the first that is
+ * missing. */
 static bool is_missing(const struct engine *e, const struct qp *q, struct sw_element *sw,
 		       uint32_t *first)
 {
@@ -267,8 +270,8 @@ static bool has_come(const struct engine *e, const struct qp *q, const struct rd
 	return early_has(e->rrc->early, q, psn_add(rd->psn, index));
 }
 
-/* The first response from number `from` on that has come, or `end`. Those that have lie close together,
- * however long the READ is. */
+/* The first response from number `from` on that has come, or `end`. Those that have lie close
+ * together, however long the READ is. */
 static uint32_t next_come(const struct engine *e, const struct qp *q, const struct rd_element *rd,
 			  uint32_t from, uint32_t end)
 {
@@ -286,8 +289,8 @@ static uint32_t next_come(const struct engine *e, const struct qp *q, const stru
 	return from;
 }
 
-/* The next part of the READ to be asked for again in this walk, from response *first on. Returns how many
- * responses. */
+/* The next part of the READ to be asked for again in this walk, from response *first on. Returns
+ * how many responses. */
 static uint32_t find_missing(const struct engine *e, struct qp *q, struct rd_element *rd,
 			     bool oldest, uint32_t *first)
 {
@@ -405,8 +408,8 @@ void retransmit_sacked(struct engine *e, struct qp *q, uint32_t psn,
 	repeat_before(e, q, map_end(q));
 }
 
-/* Nothing has come for long: what an equal is known to miss, the oldest packet or READ for one, whenever it
- * was repeated before. */
+/* Nothing has come for long: what an equal is known to miss, the oldest packet or READ for one,
+ * whenever it was repeated before. */
 static void probe_equal(struct engine *e, struct qp *q)
 {
 	struct rd_element *rd = rd_head(e->mq, &q->mq.rd);
@@ -441,9 +444,9 @@ static void probe_one(struct engine *e, struct qp *q)
 
 /*
  * No round trip is known: all of the first flight may be lost, in a queue that others fill, too. So
- * one packet goes again; the rest follows when it is acknowledged, which shows the round trip. From a
- * slow peer that may be the acknowledgement of the packet sent first: an eighth of the time since then
- * is added, so that later probes do not come much too soon.
+ * one packet goes again; the rest follows when it is acknowledged, which shows the round trip. From
+ * a slow peer that may be the acknowledgement of the packet sent first: an eighth of the time since
+ * then is added, so that later probes do not come much too soon.
  */
 static void probe_first_flight(struct engine *e, struct qp *q)
 {
@@ -589,8 +592,8 @@ static uint32_t walk_end(const struct qp *q)
 	return q->rrc.one_missing || q->rrc.selective ? q->rrc.retransmit_end : qp_next_psn(q);
 }
 
-/* The packets of an element from `psn` on, up to the end of the walk; *end: the PSN behind them. NULL:
- * no buffer. */
+/* The packets of an element from `psn` on, up to the end of the walk; *end: the PSN behind them.
+ * NULL: no buffer. */
 static struct rte_mbuf *element_again(struct engine *e, const struct qp *q, struct sw_element *sw,
 				      uint32_t psn, uint32_t *end)
 {
@@ -618,8 +621,8 @@ static struct rte_mbuf *read_request(struct engine *e, struct qp *q, const struc
 	return m;
 }
 
-/* A selective walk's next packet from its cursor on: what is missing there. NULL: nothing, or no buffer;
- * *none tells. */
+/* A selective walk's next packet from its cursor on: what is missing there. NULL: nothing, or no
+ * buffer; *none tells. */
 static struct rte_mbuf *missing_part(struct engine *e, struct qp *q, struct sw_element *sw,
 				     struct rd_element *rd, bool *none)
 {

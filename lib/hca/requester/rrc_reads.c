@@ -247,7 +247,7 @@ static inline bool write_whole(struct rrc_work *w, const void *data, uint32_t by
 	return true;
 }
 
-/* Takes the answer described by w->a, if it continues the run. */
+/* Takes the answer at w->a, if it continues the run. */
 static inline bool take_whole(struct rrc_work *w, uint8_t opcode, uint32_t next)
 {
 	const struct arrival *a = w->a;
@@ -261,7 +261,7 @@ static inline bool take_whole(struct rrc_work *w, uint8_t opcode, uint32_t next)
 	return true;
 }
 
-/* So many answers have been taken, with that many bytes in all; the last had that PSN. */
+/* Accounts for `taken` answers, of `bytes` in all, the last of them at `psn`. */
 static void end_run(struct rrc_work *w, unsigned taken, uint32_t bytes, uint32_t psn)
 {
 	sem_note(w->e, 3 * taken); /* FETCH_ENTRY, UPDATE_ENTRY, RELEASE_ENTRY */
@@ -296,7 +296,7 @@ unsigned rrc_take_run(struct engine *e, struct counters *c, struct rte_mbuf *con
 	return taken;
 }
 
-/* The same of a train: its first answers, as far as they are a run. */
+/* Takes a train of answers, as long as they continue the run. False: m keeps the rest. */
 static bool take_parts(struct engine *e, struct counters *c, struct rte_mbuf *m)
 {
 	struct arrival *a = arrival_of(m);
@@ -318,8 +318,8 @@ static bool take_parts(struct engine *e, struct counters *c, struct rte_mbuf *m)
 
 /* ---- trains ---- */
 
-/* The READ at the head, of which these are the next responses, neither the first nor the last; NULL: they are
- * not, or there is more to ask. All of it was sent, so these are outstanding. */
+/* The READ at the head, if these are its next responses and regular middle ones; else NULL. Its
+ * request was sent, so these are outstanding. */
 static inline struct rd_element *train_due(struct engine *e, const struct qp *q,
 					   const struct arrival *a)
 {
@@ -333,7 +333,7 @@ static inline struct rd_element *train_due(struct engine *e, const struct qp *q,
 	return rd;
 }
 
-/* The middle responses to a READ at once. */
+/* Takes a train of a READ's middle responses. False: nothing has changed. */
 static bool take_middle(struct engine *e, struct counters *c, struct rte_mbuf *m)
 {
 	const struct arrival *a = arrival_of(m);

@@ -20,15 +20,16 @@ static inline bool rrc_is_whole(const struct arrival *a)
 }
 
 /*
- * Takes those of n responses that are a run: whole answers, of the same queue pair and kind, each the
- * next one due, with nothing special about it or the queue pair, whose bytes go to one place. What they
- * change is written once for all of them. Returns how many; 0: the first one has to pass the states,
- * and nothing has happened. The responses stay the caller's, and the first one is whole.
+ * Takes those of n responses that are a run: whole answers, of the same queue pair and kind, each
+ * the next one due, with nothing special about it or the queue pair, whose bytes go to one place.
+ * What they change is written once for all of them. Returns how many; 0: the first one has to pass
+ * the states, and nothing has happened. The responses stay the caller's, and the first one is
+ * whole.
  */
 unsigned rrc_take_run(struct engine *e, struct counters *c, struct rte_mbuf *const *m, unsigned n);
 
-/* Takes a train of responses to READs or atomics, which stays the caller's. False: not all of it is regular; m has what is
- * left, the first packet of which is to be taken off. */
+/* Takes a train of responses to READs or atomics; m stays the caller's. False: it is not regular to
+ * its end; m has the rest, whose first packet the caller splits off. */
 bool rrc_take_train(struct engine *e, struct counters *c, struct rte_mbuf *m);
 
 #endif

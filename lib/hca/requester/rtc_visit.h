@@ -50,13 +50,13 @@ struct visit {
 	enum park_reason reason;
 	unsigned freed;		    /* descriptors, those in rtc.done and before */
 	const struct packet *alike; /* the first of its packets in rtc.out; NULL: none */
-	struct rte_mbuf
-		*open; /* the last one there, a train that similar messages may join; NULL: none */
-	uint8_t *part; /* where the next one goes, */
+	/* The last packet there, if similar messages may join it (pipeline/train.h); else NULL. */
+	struct rte_mbuf *open;
+	uint8_t *part;			 /* where the next one goes */
 	uint32_t stride;		 /* bytes of each part */
 	uint8_t open_opcode, open_flags; /* of the requests in it */
-	bool joins;			 /* messages may travel as one */
-	uint32_t coupled;		 /* packets in trains, beyond one each */
+	bool joins;			 /* single-packet messages may form trains */
+	uint32_t coupled;		 /* packets of trains beyond the first of each */
 	uint32_t requests, packets;	 /* done with; made */
 	uint64_t bytes;			 /* in those packets */
 	bool sent;

@@ -58,7 +58,8 @@ static uint8_t segment_opcode(const struct request *r, bool first, bool last)
 	return rc;
 }
 
-/* What the packets of a visit have in common: each gets it from the first that is still in out[]. */
+/* Fills in what the packets of a visit have in common, from the first one that is still in
+ * out[]. */
 static inline void fill_alike(struct visit *v, struct packet *p)
 {
 	enum { BYTES = offsetof(struct packet, headers.va) };
@@ -157,7 +158,7 @@ static inline void choose_ackreq(struct visit *v, struct packet *p, uint32_t pac
 	v->q->rtc.since_ack = 0;
 }
 
-/* The part of its request that the next packet carries, or, if it is neither the first nor the last, the next train. */
+/* The part of a request that the next packet or, in its middle, the next train carries. */
 struct segment {
 	uint32_t bytes;
 	uint32_t packets;
@@ -222,8 +223,8 @@ static __rte_always_inline enum dp_answer segment_fill(struct visit *v, struct r
 }
 
 /*
- * How many middle packets may leave as a train: not what ends the message or its entry, nor more than
- * the queue pair may send now. Whoever looks into the pipeline sees single packets.
+ * How many middle packets may leave as a train: the message's last packet stays out, all lie in one
+ * entry, and the queue pair may send them now. 1 while somebody steps through the pipeline.
  */
 static inline uint32_t train_packets(const struct visit *v, struct segment s)
 {
@@ -240,8 +241,8 @@ static inline uint32_t train_packets(const struct visit *v, struct segment s)
 	return RTE_MIN(most, bytes / s.bytes);
 }
 
-/* Fills the fresh packet m with as many of the next segments as may leave as a train. False: nothing has
- * happened, a single one is to be sent. */
+/* Fills the fresh packet m with the next train. False: nothing has changed; send a single
+ * packet. */
 static bool train_fill(struct visit *v, struct rte_mbuf *m, struct segment *s)
 {
 	uint32_t packets = train_packets(v, *s), bytes = packets * s->bytes;
@@ -300,9 +301,9 @@ static inline void keep_segment(struct visit *v, struct rte_mbuf *m, struct segm
 	advance_psn(v, s.packets);
 }
 
-/* ---- messages of one packet each that travel as one (pipeline/train.h) ---- */
+/* ---- trains of single-packet messages (pipeline/train.h) ---- */
 
-/* Messages like this one may join it: m was put last. */
+/* Lets similar messages join the one in m, which was put last. */
 static inline void train_open(struct visit *v, struct rte_mbuf *m)
 {
 	const struct packet *p = packet_of(m);
@@ -316,7 +317,7 @@ static inline void train_open(struct visit *v, struct rte_mbuf *m)
 	v->part = (uint8_t *)m->buf_addr + HEADROOM_BYTES + train_parts_at(p->payload_bytes);
 }
 
-/* May the request at work, a single packet of so many bytes, travel with those before it? */
+/* May the current request, a single packet of `bytes`, join the open train? */
 static inline bool may_join(const struct visit *v, uint32_t bytes)
 {
 	const struct rte_mbuf *m = v->open;
@@ -328,13 +329,13 @@ static inline bool may_join(const struct visit *v, uint32_t bytes)
 	       v->part + v->stride <= (uint8_t *)m->buf_addr + PACKET_ROOM_BYTES && v->quantum;
 }
 
-/* Where the payload of a message goes that joins the train. */
+/* Where the payload of the next message of the train goes. */
 static inline uint8_t *part_payload(const struct visit *v)
 {
 	return v->part + wire_extension_bytes(packet_of(v->open)->headers.opcode);
 }
 
-/* The request's packet, whose payload is in its place, becomes a part of the train. */
+/* Adds the current request, whose payload is in place, to the train. */
 static inline void train_join(struct visit *v)
 {
 	struct packet *p = packet_of(v->open);
@@ -354,7 +355,8 @@ static inline void train_join(struct visit *v)
 	p->packets++;
 }
 
-/* A message of a train: it keeps a reference of its own, and nobody else has any before the train leaves. */
+/* Adds a WRITE or SEND to the train. Its element in MultiQueue holds a reference of its own; until
+ * the train leaves nobody else changes the count. */
 static enum rtc_state rc_join(struct visit *v, struct segment s)
 {
 	struct rte_mbuf *m = v->open;
@@ -417,7 +419,7 @@ static void keep_entries(struct visit *v)
 	}
 }
 
-/* The data of an ATOMIC WRITE: into its packet, and, to send them again, into the request. */
+/* Copies the data of an ATOMIC WRITE into its packet, and into the request for a retransmission. */
 static enum dp_answer carry(struct visit *v, uint8_t *data)
 {
 	enum dp_answer answer = dp_copy(v->e, v->q, v->m, data, v->r->length, NULL);
@@ -427,7 +429,7 @@ static enum dp_answer carry(struct visit *v, uint8_t *data)
 	return answer;
 }
 
-/* The packet of a request that has its own response, with that many bytes of its own. */
+/* Fills the packet of a request that has its own response; `bytes` of payload are in place. */
 static inline void fill_request(struct visit *v, struct rte_mbuf *m, uint32_t bytes)
 {
 	struct wire_headers *h = &packet_of(m)->headers;
