@@ -2,11 +2,11 @@
 /*
  * HeaderParser (doc/modules.md#headerparser): takes frames from the port and checks them in this
  * order: lengths before any field is used, opcode before any table is indexed, ICRC, queue pair,
- * service, P_Key, the peer's address (of a datagram: is its sender admitted?). Packets that pass go to
- * RequesterRecvControl (responses) or ExecutionEngine (requests) of the engine that owns the queue
- * pair; the others are dropped, with a counter for each reason. Datagrams to multicast groups go
- * through multicast.c. Reads QP contexts, writes only their counts of refusals and of CNPs and their
- * state of path migration. Never writes into a frame. Stage header_parse.
+ * service, P_Key, the peer's address (of a datagram: is its sender admitted?). Packets that pass go
+ * to RequesterRecvControl (responses) or ExecutionEngine (requests) of the engine that owns the
+ * queue pair; the others are dropped, with a counter for each reason. Datagrams to multicast groups
+ * go through multicast.c. Reads QP contexts, writes only their counts of refusals and of CNPs and
+ * their state of path migration. Never writes into a frame. Stage header_parse.
  *
  * The states of the design (PARSE_BTH, PARSE_RETH, ...) are lib/common/wire's opcode table, which
  * says what headers follow.
@@ -120,8 +120,8 @@ static bool responds(const struct wire_frame *f)
 	return wire_opcodes[f->h.opcode].flags & WIRE_RESPONSE;
 }
 
-/* Notes that the peer is ready to migrate, as this packet says. Packets that it sent before may still
- * arrive: requests with earlier PSNs, and responses to anything sent so far. */
+/* Notes that the peer is ready to migrate, as this packet says. Packets that it sent before may
+ * still arrive: requests with earlier PSNs, and responses to anything sent so far. */
 static void note_armed(struct qp *q, const struct wire_frame *f)
 {
 	uint32_t request = __atomic_load_n(&q->ee.expected_psn, __ATOMIC_RELAXED);
@@ -133,7 +133,8 @@ static void note_armed(struct qp *q, const struct wire_frame *f)
 			 __ATOMIC_RELAXED);
 }
 
-/* PSNs compare within half their range: one that never moved would in time make new packets late. */
+/* PSNs compare within half their range: one that never moved would in time make new packets
+ * late. */
 static void keep_near(uint32_t *armed, uint32_t due)
 {
 	uint32_t near = psn_sub(due, PSN_WINDOW / 2);
@@ -158,8 +159,8 @@ static bool is_late(const struct qp *q, struct qp_way way, const struct wire_fra
 	       comes_along(qp_path_at(q, way.path), f);
 }
 
-/* MigReq 1 at an armed queue pair, which migrates unless the packet is late. False: the packet did not
- * come along the alternate path. */
+/* MigReq 1 at an armed queue pair, which migrates unless the packet is late. False: the packet did
+ * not come along the alternate path. */
 static bool follows(struct engine *e, struct qp *q, struct qp_way way, const struct wire_frame *f)
 {
 	if (comes_along_alternate(q, way, f)) {
@@ -173,9 +174,9 @@ static bool follows(struct engine *e, struct qp *q, struct qp_way way, const str
 }
 
 /*
- * A queue pair that may migrate, or waits until its peer may. With MigReq 1 the peer of an armed one has
- * gone to the alternate path, and so do we. Before anything changes the ICRC is checked, however long
- * the packet is.
+ * A queue pair that may migrate, or waits until its peer may. With MigReq 1 the peer of an armed
+ * one has gone to the alternate path, and so do we. Before anything changes the ICRC is checked,
+ * however long the packet is.
  */
 static __rte_noinline enum counter judge_migration(struct engine *e, struct qp *q,
 						   const struct rte_mbuf *m,
@@ -243,7 +244,7 @@ static bool admitted(struct engine *e, struct qp *q, const struct rte_mbuf *m,
 	return false;
 }
 
-/* Where the other packets of a train are, if it is one in parts. */
+/* Describes where the parts of a train are. */
 static void describe_parts(struct arrival *a)
 {
 	uint8_t opcode = a->headers.opcode;
@@ -254,7 +255,8 @@ static void describe_parts(struct arrival *a)
 }
 
 /* Fills in the metadata, with nothing but what the frame says: it may be in the receiver's hands
- * already, if its sender has released it and had sent it twice. `f` has the first headers of its train. */
+ * already, if its sender has released it and had sent it twice. `f` has the first headers of its
+ * train. */
 static inline void hp_describe(struct rte_mbuf *m, const struct wire_frame *f, bool continues)
 {
 	struct arrival *a = arrival_of(m);
@@ -307,8 +309,8 @@ static __rte_noinline void take_cnp(struct engine *e, const struct wire_frame *f
 
 /*
  * A train: consecutive packets of one queue pair in a burst, with headers that differ only in what
- * wire_parse_next() allows. Queue pair and verdict of the first one hold for all; the ICRC of each is
- * checked.
+ * wire_parse_next() allows. Queue pair and verdict of the first one hold for all; the ICRC of each
+ * is checked.
  */
 struct train {
 	const struct rte_mbuf *last; /* its last packet so far, if that is still ours; NULL: none */
@@ -376,8 +378,8 @@ static struct qp *train_begin(struct engine *e, struct train *t, struct rte_mbuf
 	return admitted(e, t->qp, m, &t->f) ? t->qp : NULL;
 }
 
-/* Checks one frame. Returns its queue pair; NULL: kept for multicast_deliver(), or counted and to be
- * freed. */
+/* Checks one frame. Returns its queue pair; NULL: kept for multicast_deliver(), or counted and to
+ * be freed. */
 static inline struct qp *hp_parse(struct engine *e, struct train *t, struct rte_mbuf *m)
 {
 	bool continues = train_continues(t, m);
