@@ -68,8 +68,8 @@ static inline bool payload_ref_make(struct v2p_port *port, enum v2p_channel chan
 	return true;
 }
 
-/* Writes to `place` the part of the reference at `whole` that begins `skip` bytes into it and has
- * `bytes`. */
+/* Writes to `place` a reference to `bytes` of what the one at `whole` names, `skip` bytes into
+ * it. */
 static inline void payload_ref_part(uint8_t *place, const uint8_t *whole, uint32_t skip,
 				    uint32_t bytes)
 {
@@ -82,7 +82,7 @@ static inline void payload_ref_part(uint8_t *place, const uint8_t *whole, uint32
 	memcpy(place, &r, sizeof(r));
 }
 
-/* payload_ref_follow() of one whose sender's tables have changed. */
+/* payload_ref_follow() when the sender's tables have changed. */
 enum v2p_state payload_ref_recheck(const struct payload_ref *r, const uint8_t **at);
 
 /* Can its request not have completed yet? */
@@ -128,8 +128,8 @@ static inline bool payload_ref_is_of(const uint8_t *place, const struct v2p *sen
 	return r.v2p == sender;
 }
 
-/* Copies `bytes` of what the reference at `place` names, behind the first `skip`, for somebody who looks on.
- * False: they are gone, or another lcore holds the entry; `to` has anything. Any lcore. */
+/* Copies `bytes` of what the reference at `place` names, `skip` bytes into it, for a capture.
+ * False: they are gone, or another lcore holds the entry; `to` is undefined. Any lcore. */
 bool payload_ref_copy(const uint8_t *place, uint32_t skip, uint8_t *to, uint32_t bytes);
 
 #endif
