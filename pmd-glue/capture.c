@@ -12,7 +12,7 @@
 #include "pipeline/icrc.h"
 #include "pipeline/train.h"
 #include "port_internal.h"
-#include "wire/train.h"
+#include "wire/run.h"
 
 _Static_assert((int)CAPTURE_QUEUES_MAX == (int)PORT_QUEUES_MAX, "a ring for each queue");
 

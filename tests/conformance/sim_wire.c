@@ -5,7 +5,7 @@
 #include "pipeline/train.h"
 #include "sim.h"
 #include "virt-to-phys/payload_ref.h"
-#include "wire/train.h"
+#include "wire/run.h"
 
 #define WIRE_NS 1000u /* one way, without a network */
 

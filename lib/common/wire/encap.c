@@ -5,7 +5,7 @@
  * stamp them (inline in the header); templates are built on the slow path.
  */
 #include "wire/encap.h"
-#include "wire/train.h"
+#include "wire/run.h"
 
 #include "base/limits.h"
 #include "bytes.h"
@@ -323,8 +323,8 @@ static inline uint64_t l2_differs(const uint8_t *a, const uint8_t *b, const stru
 	return f->has_vlan ? d | differ32(a + WIRE_ETHERNET_BYTES, b + WIRE_ETHERNET_BYTES) : d;
 }
 
-/* Ignores identification and checksum, except that the change of one must balance that of the other: their
- * sum is the same modulo 2^16 - 1. */
+/* Ignores identification and checksum, except that they must change by opposite amounts: their sum
+ * stays the same modulo 2^16 - 1. */
 static inline uint64_t ipv4_differs(const uint8_t *a, const uint8_t *b)
 {
 	uint32_t moved = get_be16(a + 4) + get_be16(a + 10) + 2 * 0xffff - get_be16(b + 4) -

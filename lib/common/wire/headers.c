@@ -4,7 +4,7 @@
  * handed; keeps no state. Stages: header_parse (read), segmentation and responder_exec (write).
  */
 #include "wire/headers.h"
-#include "wire/train.h"
+#include "wire/run.h"
 
 #include "base/assert.h"
 #include "bytes.h"

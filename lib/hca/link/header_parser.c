@@ -25,7 +25,7 @@
 #include "rx_frames.h"
 #include "virt-to-phys/orphans.h"
 #include "wire/psn.h"
-#include "wire/train.h"
+#include "wire/run.h"
 
 #define OPCODE_SERVICE_MASK 0xe0u /* 0: RC */
 
@@ -256,7 +256,7 @@ static void describe_parts(struct arrival *a)
 
 /* Fills in the metadata, with nothing but what the frame says: it may be in the receiver's hands
  * already, if its sender has released it and had sent it twice. `f` has the first headers of its
- * train. */
+ * run. */
 static inline void hp_describe(struct rte_mbuf *m, const struct wire_frame *f, bool continues)
 {
 	struct arrival *a = arrival_of(m);
@@ -308,11 +308,11 @@ static __rte_noinline void take_cnp(struct engine *e, const struct wire_frame *f
 }
 
 /*
- * A train: consecutive packets of one queue pair in a burst, with headers that differ only in what
+ * A run: consecutive packets of one queue pair in a burst, with headers that differ only in what
  * wire_parse_next() allows. Queue pair and verdict of the first one hold for all; the ICRC of each
  * is checked.
  */
-struct train {
+struct hp_run {
 	const struct rte_mbuf *last; /* its last packet so far, if that is still ours; NULL: none */
 	struct wire_frame f;	     /* of the packet at work; the headers are the first one's */
 	struct qp *qp;
@@ -321,7 +321,7 @@ struct train {
 };
 
 /* While the path may change, each packet is judged by itself. */
-static inline bool train_continues(struct train *t, const struct rte_mbuf *m)
+static inline bool hp_run_continues(struct hp_run *t, const struct rte_mbuf *m)
 {
 	struct qp_way way;
 
@@ -362,8 +362,8 @@ static bool parse(struct engine *e, const struct rte_mbuf *m, struct wire_frame 
 	return false;
 }
 
-/* The queue pair of a packet that begins a train; or NULL as from hp_parse(). */
-static struct qp *train_begin(struct engine *e, struct train *t, struct rte_mbuf *m)
+/* The queue pair of a packet that begins a run; or NULL as from hp_parse(). */
+static struct qp *hp_run_begin(struct engine *e, struct hp_run *t, struct rte_mbuf *m)
 {
 	if (unlikely(t->f.h.opcode == WIRE_CNP)) {
 		take_cnp(e, &t->f);
@@ -380,9 +380,9 @@ static struct qp *train_begin(struct engine *e, struct train *t, struct rte_mbuf
 
 /* Checks one frame. Returns its queue pair; NULL: kept for multicast_deliver(), or counted and to
  * be freed. */
-static inline struct qp *hp_parse(struct engine *e, struct train *t, struct rte_mbuf *m)
+static inline struct qp *hp_parse(struct engine *e, struct hp_run *t, struct rte_mbuf *m)
 {
-	bool continues = train_continues(t, m);
+	bool continues = hp_run_continues(t, m);
 
 	t->bytes += m->pkt_len;
 	t->last = NULL;
@@ -392,7 +392,7 @@ static inline struct qp *hp_parse(struct engine *e, struct train *t, struct rte_
 		count(hp_counters(e), COUNTER_drop_rx_icrc);
 		return NULL;
 	}
-	if (!continues && !train_begin(e, t, m))
+	if (!continues && !hp_run_begin(e, t, m))
 		return NULL;
 	hp_describe(m, &t->f, continues);
 	t->last = m;
@@ -458,7 +458,7 @@ unsigned hp_poll(struct engine *e)
 	uint64_t now_ns = engine_now(e);
 	struct rte_mbuf *m[BURST], *request[BURST], *response[BURST];
 	struct hp *hp = e->hp;
-	struct train train;
+	struct hp_run run;
 	unsigned room, n, requests = 0, responses = 0;
 
 	if (unlikely(hp->waits) && !multicast_deliver(e)) {
@@ -467,33 +467,33 @@ unsigned hp_poll(struct engine *e)
 	}
 	room = room_for(e);
 	n = rxa_take(e, m, room);
-	train.last = NULL;
-	train.bytes = 0;
+	run.last = NULL;
+	run.bytes = 0;
 	for (unsigned i = 0; i < n; i++) {
 		struct qp *q;
 		bool is_response;
 
 		if (i + 1 < n)
 			rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], void *));
-		q = hp_parse(e, &train, m[i]);
+		q = hp_parse(e, &run, m[i]);
 		if (unlikely(!q)) {
 			if (!multicast_kept(hp, m[i]))
 				rte_pktmbuf_free(m[i]);
 			continue;
 		}
-		is_response = responds(&train.f);
+		is_response = responds(&run.f);
 		if (unlikely(q->engine != e->index)) {
 			forward(e,
 				&e->peers[q->engine]
 					 .channel[is_response ? CHANNEL_HP_RRC : CHANNEL_HP_EE],
 				&m[i], 1);
-			train.last = NULL;
+			run.last = NULL;
 		} else if (is_response)
 			response[responses++] = m[i];
 		else
 			request[requests++] = m[i];
 	}
-	count_n(hp_counters(e), COUNTER_rx_bytes, train.bytes);
+	count_n(hp_counters(e), COUNTER_rx_bytes, run.bytes);
 	if (responses)
 		forward(e, &e->channel[CHANNEL_HP_RRC], response, responses);
 	if (requests)

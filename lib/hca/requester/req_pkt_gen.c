@@ -14,7 +14,7 @@
 #include "pipeline/message.h"
 #include "req_pkt_gen.h"
 #include "wire/crc.h"
-#include "wire/train.h"
+#include "wire/run.h"
 
 struct rpg {
 	uint16_t ip_id; /* IPv4 identification of the last packet */
@@ -68,10 +68,10 @@ static inline void finish_icrc(struct rte_mbuf *m)
 }
 
 /*
- * A train: consecutive packets of one connection in a burst, with headers that differ only in IPv4
+ * A run: consecutive packets of one connection in a burst, with headers that differ only in IPv4
  * identification, AckReq, PSN and extension headers. The rest is copied from the first one.
  */
-struct train {
+struct rpg_run {
 	const struct qp *q;   /* NULL: none */
 	const uint8_t *model; /* the first packet's headroom */
 	struct qp_way way;
@@ -82,8 +82,8 @@ struct train {
 	uint16_t data_off, data_len; /* of each frame */
 };
 
-static inline bool train_continues(const struct train *t, const struct qp *q,
-				   const struct packet *p)
+static inline bool rpg_run_continues(const struct rpg_run *t, const struct qp *q,
+				     const struct packet *p)
 {
 	struct qp_way way = qp_way(q);
 
@@ -92,9 +92,9 @@ static inline bool train_continues(const struct train *t, const struct qp *q,
 	       p->headers.se == t->se;
 }
 
-/* Describes the trains that p may begin, with that template. */
-static inline void train_describe(struct train *t, const struct engine *e, const struct packet *p,
-				  const struct wire_template *of)
+/* Describes the run that p may begin, with that template. */
+static inline void rpg_run_describe(struct rpg_run *t, const struct engine *e,
+				    const struct packet *p, const struct wire_template *of)
 {
 	t->payload_bytes = p->payload_bytes;
 	t->pad = -p->payload_bytes & 3;
@@ -110,8 +110,8 @@ static inline void train_describe(struct train *t, const struct engine *e, const
 		of->encap_bytes + t->transport_bytes + t->payload_bytes + t->pad + WIRE_ICRC_BYTES;
 }
 
-/* Writes the headers of a packet that may begin a train. */
-static void stamp_first(struct engine *e, struct train *t, const struct qp *q, struct rte_mbuf *m)
+/* Writes the headers of a packet that may begin a run. */
+static void stamp_first(struct engine *e, struct rpg_run *t, const struct qp *q, struct rte_mbuf *m)
 {
 	struct packet *p = packet_of(m);
 	uint8_t *room = m->buf_addr;
@@ -125,7 +125,7 @@ static void stamp_first(struct engine *e, struct train *t, const struct qp *q, s
 		datagram_template(e, q, p, &datagram);
 		of = &datagram;
 	}
-	train_describe(t, e, p, of);
+	rpg_run_describe(t, e, p, of);
 	p->headers.pad = t->pad;
 	p->headers.migreq = t->migreq;
 	wire_stamp(room + t->data_off, of, t->data_len - of->encap_bytes, ++e->rpg->ip_id);
@@ -137,7 +137,7 @@ static void stamp_first(struct engine *e, struct train *t, const struct qp *q, s
 }
 
 /* Writes the headers of a packet that continues it. */
-static inline void stamp_next(struct engine *e, const struct train *t, struct rte_mbuf *m)
+static inline void stamp_next(struct engine *e, const struct rpg_run *t, struct rte_mbuf *m)
 {
 	struct packet *p = packet_of(m);
 	uint8_t *room = m->buf_addr;
@@ -153,12 +153,13 @@ static inline void stamp_next(struct engine *e, const struct train *t, struct rt
 
 /* Makes the frame; the payload is at HEADROOM_BYTES of the buffer. True: the ICRC is still
  * missing. */
-static inline bool build(struct engine *e, struct train *t, const struct qp *q, struct rte_mbuf *m)
+static inline bool build(struct engine *e, struct rpg_run *t, const struct qp *q,
+			 struct rte_mbuf *m)
 {
 	struct packet *p = packet_of(m);
 	uint8_t *end = (uint8_t *)m->buf_addr + HEADROOM_BYTES + p->payload_bytes;
 
-	if (train_continues(t, q, p))
+	if (rpg_run_continues(t, q, p))
 		stamp_next(e, t, m);
 	else
 		stamp_first(e, t, q, m);
@@ -185,7 +186,7 @@ static inline bool build(struct engine *e, struct train *t, const struct qp *q, 
 }
 
 /* The queue pair of p; NULL: it has been reset or destroyed. */
-static inline const struct qp *packet_qp(const struct engine *e, const struct train *t,
+static inline const struct qp *packet_qp(const struct engine *e, const struct rpg_run *t,
 					 const struct packet *p)
 {
 	const struct qp *q = t->q;
@@ -202,11 +203,11 @@ static unsigned take(struct engine *e, enum channel_id from, unsigned room)
 	unsigned n = channel_take(&e->channel[from], m, RTE_MIN(room, (unsigned)BURST)), out = 0;
 	uint64_t unfinished = 0; /* those built here that lack their ICRC, by bit */
 	uint32_t coupled = 0;
-	struct train train = {.q = NULL};
+	struct rpg_run run = {.q = NULL};
 
 	for (unsigned i = 0; i < n; i++) {
 		struct packet *p = packet_of(m[i]);
-		const struct qp *q = packet_qp(e, &train, p);
+		const struct qp *q = packet_qp(e, &run, p);
 
 		if (i + 1 < n)
 			rte_prefetch0(packet_of(m[i + 1]));
@@ -216,7 +217,7 @@ static unsigned take(struct engine *e, enum channel_id from, unsigned room)
 		}
 		/* One that was built before keeps its place: go-back-N is about the order. */
 		if (likely(!(p->flags & PACKET_BUILT)))
-			unfinished |= (uint64_t)build(e, &train, q, m[i]) << out;
+			unfinished |= (uint64_t)build(e, &run, q, m[i]) << out;
 		if (unlikely(p->flags & PACKET_TIMED)) {
 			p->flags &= ~PACKET_TIMED;
 			m[i]->ol_flags |= FRAME_TIMED;

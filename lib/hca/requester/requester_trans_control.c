@@ -300,26 +300,26 @@ static __rte_always_inline enum park_reason park_reason_of(struct visit *v)
 }
 
 /*
- * Does a request that may be sent begin a train? Then similar requests behind it may be sent, too:
+ * Does a request that may be sent begin a run? Then similar requests behind it may be sent, too:
  * a visit is short, so that the window of PSNs need not be checked again.
  */
-static inline void begin_train(struct visit *v)
+static inline void rtc_run_begin(struct visit *v)
 {
 	const struct qp *q = v->q;
 	uint32_t answered = __atomic_load_n(&q->rrc.read_packets, __ATOMIC_RELAXED);
 
-	v->train = qp_outstanding(q) + answered < PSN_WINDOW / 2;
-	v->train_traits = v->r->traits;
+	v->run = qp_outstanding(q) + answered < PSN_WINDOW / 2;
+	v->run_traits = v->r->traits;
 }
 
 /* It is one packet with nothing special, has a credit if it needs one, and nothing has happened to
  * the QP. */
-static inline bool train_continues(const struct visit *v)
+static inline bool rtc_run_continues(const struct visit *v)
 {
 	const struct request *r = v->r;
 	const struct qp *q = v->q;
 
-	return v->train && r->traits == v->train_traits && r->outcome == OUTCOME_OK &&
+	return v->run && r->traits == v->run_traits && r->outcome == OUTCOME_OK &&
 	       !(r->flags & (REQUEST_STARTED | REQUEST_FENCE | REQUEST_LOCAL)) &&
 	       r->length <= q->mtu_bytes && qp_state(q) == QP_RTS && !q->rtc.flushing &&
 	       (!consumes_receive(r) || has_credit(q, q->rtc.ssn)) &&
@@ -327,7 +327,7 @@ static inline bool train_continues(const struct visit *v)
 	       !__atomic_load_n(&q->rrc.retransmitting, __ATOMIC_ACQUIRE);
 }
 
-/* A READ or atomic of a train: may one more be outstanding, and are there buffers? */
+/* A READ or atomic of a run: may one more be outstanding, and are there buffers? */
 static inline bool read_continues(const struct visit *v)
 {
 	uint32_t entries = v->r->traits & USER_SCATTERS ? v->r->data_units : 0;
@@ -347,7 +347,7 @@ static enum rtc_state judge_read(struct visit *v)
 		v->starved = true;
 		return RTC_STALLED;
 	}
-	begin_train(v);
+	rtc_run_begin(v);
 	return RTC_RC_STORE_ENTRY;
 }
 
@@ -355,7 +355,7 @@ static __rte_always_inline enum rtc_state rc_judge_msg(struct visit *v)
 {
 	enum park_reason reason;
 
-	v->train = false;
+	v->run = false;
 	look_at_credits(v->q);
 	reason = park_reason_of(v);
 	if (unlikely(reason != PARK_NONE))
@@ -369,7 +369,7 @@ static __rte_always_inline enum rtc_state rc_judge_msg(struct visit *v)
 	judge_credit(v->q, v->r);
 	if (is_read(v->r))
 		return judge_read(v);
-	begin_train(v);
+	rtc_run_begin(v);
 	return RTC_RC_SEG;
 }
 
@@ -420,7 +420,7 @@ static inline enum rtc_state idle(struct visit *v)
 {
 	v->m = v->q->rtc.head;
 	v->r = request_of(v->m);
-	if (!train_continues(v))
+	if (!rtc_run_continues(v))
 		return RTC_RESP_CXT;
 	if (!is_read(v->r))
 		return RTC_RC_SEG;

@@ -60,9 +60,9 @@ struct visit {
 	uint32_t requests, packets;	 /* done with; made */
 	uint64_t bytes;			 /* in those packets */
 	bool sent;
-	bool train;	      /* a request may be sent, and so may similar ones that follow, */
-	uint8_t train_traits; /* with these (enum user_trait) */
-	bool starved;	      /* it holds no buffer, may get none, and nothing would wake it */
+	bool run;	    /* a request may be sent, and so may similar ones that follow, */
+	uint8_t run_traits; /* with these (enum user_trait) */
+	bool starved;	    /* it holds no buffer, may get none, and nothing would wake it */
 };
 
 static inline struct counters *rtc_counters(struct engine *e)

@@ -34,7 +34,7 @@ enum {
  * Consecutive answers of one poll to one connection. Their headers differ only in IPv4
  * identification, PSN and extension headers, so the others are copied from the first one.
  */
-struct resp_train {
+struct resp_run {
 	const struct qp *qp;  /* NULL: none */
 	const uint8_t *model; /* the first frame's headroom */
 	struct qp_way way;
@@ -55,13 +55,13 @@ struct resp_pkt_gen {
 	struct rte_mbuf *spare[RESPG_FRAMES_MAX]; /* packet buffers in stock */
 	struct rte_mbuf *out[RESPG_FRAMES_MAX];	  /* frames of this poll */
 	unsigned spares, outs;
-	unsigned limit;		 /* frames that this poll may make: room, buffers */
-	struct qp_list active;	 /* QPs whose answers wait */
-	struct qp_list notify;	 /* QPs whose peers are to get a CNP */
-	int64_t quantum_left;	 /* of the QP at the head, or the next one to be there; bytes */
-	uint16_t ip_id;		 /* IPv4 identification of the last frame */
-	struct resp_train train; /* within a poll */
-	uint32_t coupled;	 /* packets of this poll's trains beyond the first of each */
+	unsigned limit;	       /* frames that this poll may make: room, buffers */
+	struct qp_list active; /* QPs whose answers wait */
+	struct qp_list notify; /* QPs whose peers are to get a CNP */
+	int64_t quantum_left;  /* of the QP at the head, or the next one to be there; bytes */
+	uint16_t ip_id;	       /* IPv4 identification of the last frame */
+	struct resp_run run;   /* within a poll */
+	uint32_t coupled;      /* packets of this poll's trains beyond the first of each */
 	/* Results of atomics that came in trains, a FIFO parallel to EE_RESPG; free-running
 	 * indices. */
 	uint32_t results_put, results_taken;
@@ -120,12 +120,12 @@ static inline uint8_t *payload_of(const struct rte_mbuf *m)
 	return (uint8_t *)m->buf_addr + HEADROOM_BYTES;
 }
 
-/* Writes the headers of a frame that may begin a train. */
+/* Writes the headers of a frame that may begin a run. */
 static void stamp_first(struct resp_pkt_gen *p, const struct engine *e, const struct qp *qp,
 			const struct wire_template *of, const struct wire_headers *h,
 			uint32_t payload_bytes)
 {
-	struct resp_train *t = &p->train;
+	struct resp_run *t = &p->run;
 	uint8_t *room = next_buffer(p)->buf_addr;
 	unsigned after_udp;
 
@@ -147,7 +147,7 @@ static void stamp_first(struct resp_pkt_gen *p, const struct engine *e, const st
 /* Writes those of a frame that continues it. */
 static inline void stamp_next(struct resp_pkt_gen *p, const struct wire_headers *h)
 {
-	const struct resp_train *t = &p->train;
+	const struct resp_run *t = &p->run;
 	uint8_t *room = next_buffer(p)->buf_addr;
 
 	memcpy(room, t->model, HEADROOM_BYTES);
@@ -165,7 +165,7 @@ static inline void stamp_next(struct resp_pkt_gen *p, const struct wire_headers 
 static inline void put_frame(struct resp_pkt_gen *p, const struct qp *qp, uint32_t pad,
 			     const uint32_t *crc, bool ref)
 {
-	const struct resp_train *t = &p->train;
+	const struct resp_run *t = &p->run;
 	struct rte_mbuf *m = p->spare[--p->spares];
 	struct packet *packet = packet_of(m);
 
@@ -182,7 +182,7 @@ static inline void put_frame(struct resp_pkt_gen *p, const struct qp *qp, uint32
 	packet->l3_offset = t->l3_offset;
 	packet->is_ipv6 = t->is_ipv6;
 	p->out[p->outs++] = m;
-	p->train.open = NULL;
+	p->run.open = NULL;
 }
 
 /* Stores the ICRC of a frame. Apart from its headers: directly after their stores, the wide loads
@@ -223,7 +223,7 @@ static inline void seal(struct engine *e, struct resp_pkt_gen *p, const struct q
 			bool ref)
 {
 	struct qp_way way = qp_way(qp);
-	const struct resp_train *t = &p->train;
+	const struct resp_run *t = &p->run;
 
 	if (likely(t->qp == qp && t->opcode == h->opcode && t->payload_bytes == payload_bytes &&
 		   memcmp(&way, &t->way, sizeof(way)) == 0)) {
@@ -231,7 +231,7 @@ static inline void seal(struct engine *e, struct resp_pkt_gen *p, const struct q
 	} else {
 		h->migreq = qp_migreq(way);
 		stamp_first(p, e, qp, &qp_path_at(qp, way.path)->template, h, payload_bytes);
-		p->train.way = way;
+		p->run.way = way;
 	}
 	put_frame(p, qp, h->pad, crc, ref);
 }
@@ -276,7 +276,7 @@ static inline void answer_ack(struct engine *e, struct resp_pkt_gen *p, struct c
 /* Lets answers like the one just sealed join it, unless somebody steps through the pipeline. */
 static inline void train_open(const struct engine *e, struct resp_pkt_gen *p, uint32_t psn)
 {
-	struct resp_train *t = &p->train;
+	struct resp_run *t = &p->run;
 	struct rte_mbuf *m = p->out[p->outs - 1];
 
 	if (!engine_setting(e, payload_refs) || engine_is_watched(e))
@@ -291,7 +291,7 @@ static inline void train_open(const struct engine *e, struct resp_pkt_gen *p, ui
 static inline uint8_t *train_place(const struct resp_pkt_gen *p, const struct qp *qp,
 				   uint8_t opcode, uint32_t psn, uint32_t payload_bytes)
 {
-	const struct resp_train *t = &p->train;
+	const struct resp_run *t = &p->run;
 	struct qp_way way = qp_way(qp);
 
 	if (!t->open || t->qp != qp || t->opcode != opcode || t->payload_bytes != payload_bytes ||
@@ -305,7 +305,7 @@ static inline uint8_t *train_place(const struct resp_pkt_gen *p, const struct qp
 /* Adds the answer whose payload is in that place. */
 static inline void train_join(struct resp_pkt_gen *p, const struct wire_headers *h)
 {
-	struct resp_train *t = &p->train;
+	struct resp_run *t = &p->run;
 
 	wire_write_extensions(t->part, h);
 	t->part += t->stride;
@@ -569,7 +569,7 @@ static void make_cnp(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
 	memset(payload_of(next_buffer(p)), 0, WIRE_CNP_RESERVED_BYTES);
 	stamp_first(p, e, qp, &t, &h, WIRE_CNP_RESERVED_BYTES);
 	put_frame(p, qp, 0, NULL, false);
-	p->train.qp = NULL;
+	p->run.qp = NULL;
 	qp->respg.cnp_ns = engine_now(e);
 }
 
@@ -804,8 +804,8 @@ unsigned respg_poll(struct engine *e)
 	stock(e, p, c, RTE_MIN(room, want));
 	p->limit = RTE_MIN(room, p->spares);
 	p->outs = 0;
-	p->train.qp = NULL;
-	p->train.open = NULL;
+	p->run.qp = NULL;
+	p->run.open = NULL;
 	if (unlikely(notify))
 		serve_notify(e, p, c);
 	/* Short answers must not starve READs, nor READs short answers. */

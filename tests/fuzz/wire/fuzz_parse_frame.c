@@ -8,7 +8,7 @@
 #include "../fuzz.h"
 #include "wire/crc.h"
 #include "wire/encap.h"
-#include "wire/train.h"
+#include "wire/run.h"
 
 /* Reserved bits of BTH, DETH and AETH may be anything on the wire; they are written 0. */
 static void check_written_again(const uint8_t *bth, const struct wire_headers *h)

@@ -341,8 +341,8 @@ TEST(hp_poll__order_and_bursts)
 	}
 }
 
-/* What packets of a train have in common is judged once; the rest is each one's own, as are mistakes. */
-TEST(hp_poll__train)
+/* What packets of a run have in common is judged once; the rest is each one's own, as are mistakes. */
+TEST(hp_poll__run)
 {
 	static const struct {
 		unsigned qp;

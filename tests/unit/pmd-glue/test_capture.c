@@ -6,7 +6,7 @@
 #include "fixture.h"
 #include "host-abi/capture_ring.h"
 #include "pipeline/icrc.h"
-#include "wire/train.h"
+#include "wire/run.h"
 
 /* A captured frame of roce_v4() or its like, wherever its ICRC was omitted. */
 static bool icrc_is_right(const uint8_t *frame)

@@ -3,7 +3,7 @@
 #include "test.h"
 #include "wire/crc.h"
 #include "wire/encap.h"
-#include "wire/train.h"
+#include "wire/run.h"
 
 enum { ROOM = 64 }; /* bytes watched on both sides of a frame */
 
@@ -271,7 +271,7 @@ static void check_next(bool ipv6, bool vlan, unsigned int bit)
 	assert_memory_equal(&next, &want, sizeof(want));
 }
 
-TEST(parse__next_of_a_train)
+TEST(parse__next_of_a_run)
 {
 	struct built b;
 

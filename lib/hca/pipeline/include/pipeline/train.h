@@ -27,7 +27,7 @@
 #include "pipeline/frame_marks.h"
 #include "pipeline/message.h"
 #include "wire/psn.h"
-#include "wire/train.h"
+#include "wire/run.h"
 
 /* How many packets a frame stands for. */
 static inline uint32_t frame_packets(const struct rte_mbuf *m)

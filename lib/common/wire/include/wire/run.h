@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef WIRE_TRAIN_H
-#define WIRE_TRAIN_H
+#ifndef WIRE_RUN_H
+#define WIRE_RUN_H
 /*
- * Trains: consecutive packets whose headers differ only in IPv4 identification and checksum, AckReq,
+ * Runs: consecutive packets whose headers differ only in IPv4 identification and checksum, AckReq,
  * PSN and extension headers, so that most of the work is done once, for the first one. Any lcore.
  */
 #include "wire/encap.h"
 
 enum {
-	WIRE_BTH_ALIKE_BYTES = 8, /* leading bytes of the BTH that are equal in a train */
+	WIRE_BTH_ALIKE_BYTES = 8, /* leading bytes of the BTH that are equal in a run */
 	WIRE_BTH_ACKREQ = 0x80,	  /* in the byte behind them; the other bits of it are reserved */
 };
 
 /*
  * Parses the next received frame, which is as long as `before`. *f describes `before`: set by this
  * function, or by wire_parse_frame() with WIRE_OK or WIRE_ERR_OPCODE. True: the frame continues the
- * train, the same result holds for it, and *f now describes it, except that what
+ * run, the same result holds for it, and *f now describes it, except that what
  * wire_read_differing() reads is still the first packet's. False: *f is unchanged; call
  * wire_parse_frame().
  */
 bool wire_parse_next(const uint8_t *frame, const uint8_t *before, struct wire_frame *f);
 
-/* Read the parts of a transport header that may differ from p into *h, which is of another packet of
- * the train, or write them to p. All extension headers of h->opcode must fit there. */
+/* Read the parts of a transport header that may differ from p into *h, which is of another packet
+ * of the run, or write them to p. All extension headers of h->opcode must fit there. */
 void wire_read_differing(const uint8_t *p, struct wire_headers *h);
 void wire_write_differing(uint8_t *p, const struct wire_headers *h);
 
@@ -36,8 +36,8 @@ static inline unsigned int wire_extension_bytes(uint8_t opcode)
 }
 
 /*
- * Makes the headers of the packet number `index` of a train out of the first one's: in a private copy of
- * its frame, which wire_parse_frame() has described in *f. AckReq of the first is that of the last packet.
+ * Turns a private copy of a train's frame (pipeline/train.h) into that of its packet `index`: sets
+ * PSN, AckReq, IPv4 identification and checksum. `f` is what wire_parse_frame() says of it.
  */
 void wire_take_place(uint8_t *frame, const struct wire_frame *f, uint32_t index, bool last);
 
