@@ -124,7 +124,7 @@ struct sim_params {
 	bool paged; /* the regions are pages of 4 KiB, which lie in another order for the HCA */
 	bool busy;  /* at times another lcore holds what their translation needs */
 	bool payload_refs; /* frames have no ICRC and refer to their payload, as between ring ports */
-	bool whole_trains; /* the wire divides none, so that its faults happen to all of a train */
+	bool whole_trains; /* the wire keeps trains whole: its faults hit all packets of one */
 	bool equal;	   /* the peers have agreed on selective repeat */
 	bool alone;	   /* node 0 only: rig.h speaks for node 1 */
 	unsigned packets;  /* packet buffers; 0: enough */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Trains (pipeline/train.h): whatever happens to packets that travel as one, the outcome is that of the same
- * packets alone. Each row runs twice, with single packets, and with trains that the wire does not divide, and
- * compares what clients and peers can see: first middle packets of one message, then messages of one packet.
+ * Trains (pipeline/train.h): whatever happens to a train, the outcome is that of its packets sent
+ * one by one. Each row runs twice, with single packets and with trains that the wire keeps whole,
+ * and compares what clients and peers see. First trains of middle packets, then of single-packet
+ * messages.
  */
 #include "pipeline/stepping.h"
 #include "rig.h"
@@ -16,18 +17,19 @@ struct outcome {
 	uint32_t msn, epsn, unacked;
 	uint8_t state[2];
 	uint64_t executed, read, requests;
-	/* Packets that node 0 has sent for a WRITE or SEND, node 1 for a READ, that came, and in channels on their way. */
+	/* Packets that the sender of the payload sent, and that its peer received; those in three
+	 * channels on their way. */
 	uint64_t data[2], channel[3];
 };
 
 struct row {
 	const char *name;
 	uint8_t opcode;
-	bool receives;	   /* into entry[] at node 1 */
-	uint32_t entry[2]; /* bytes of the entries there; of a READ: of its own */
-	uint32_t gather;   /* bytes of the first of two entries that are sent; 0: there is one */
-	uint32_t region;   /* bytes of the key that node 1 gives; 0: its own key */
-	struct sim_faults faults; /* of frames: trains, if there are any */
+	bool receives;	   /* node 1 posts a receive, with entry[] */
+	uint32_t entry[2]; /* bytes of its entries; READ: of the scatter entries at node 0 */
+	uint32_t gather;   /* bytes of the first of two gather entries; 0: there is only one */
+	uint32_t region;   /* bytes that the key covers; 0: all of node 1's memory */
+	struct sim_faults faults; /* of frames: a train is one */
 	bool equal;		  /* the peers have agreed on selective repeat */
 	bool same_packets;	  /* as many packets with trains as without */
 };
@@ -35,12 +37,13 @@ struct row {
 static const struct row rows[] = {
 	{"a WRITE", USER_RDMA_WRITE, .same_packets = true},
 	{"a WRITE of two entries", USER_RDMA_WRITE, .gather = 100000, .same_packets = true},
-	{"a WRITE of an entry of no packet", USER_RDMA_WRITE, .gather = 700, .same_packets = true},
+	{"a WRITE whose first entry is shorter than a packet", USER_RDMA_WRITE, .gather = 700,
+	 .same_packets = true},
 	{"a WRITE with immediate data", USER_RDMA_WRITE_IMM, true, {0}, .same_packets = true},
 	{"a WRITE to too small a region", USER_RDMA_WRITE, .region = 30 * MTU + 100},
 	{"a SEND", USER_SEND, true, {BYTES}, .same_packets = true},
 	{"a SEND into two entries", USER_SEND, true, {77777, BYTES}, .same_packets = true},
-	{"a SEND into too little", USER_SEND, true, {50 * MTU, 60}, .gather = 0},
+	{"a SEND longer than its receive", USER_SEND, true, {50 * MTU, 60}, .gather = 0},
 	{"a READ", USER_RDMA_READ, .same_packets = true},
 	{"a READ into two entries", USER_RDMA_READ, .entry = {77777}, .same_packets = true},
 	{"a READ of too small a region", USER_RDMA_READ, .region = 30 * MTU + 100},
@@ -56,16 +59,16 @@ static const struct row rows[] = {
 	 {BYTES},
 	 .faults = {.reorder_ppm = 500000, .delay_ns = 9000}},
 	{"late responses", USER_RDMA_READ, .faults = {.reorder_ppm = 500000, .delay_ns = 9000}},
-	{"a lost train of an equal", USER_RDMA_WRITE, .faults.drop_mask = 2, .equal = true},
-	{"lost trains of an equal",
+	{"a lost train, selective repeat", USER_RDMA_WRITE, .faults.drop_mask = 2, .equal = true},
+	{"lost trains, selective repeat",
 	 USER_SEND,
 	 true,
 	 {BYTES},
 	 .faults.drop_mask = 2 + 8,
 	 .equal = true},
-	{"a lost train of responses of an equal", USER_RDMA_READ, .faults.drop_mask_b = 4,
+	{"a lost train of responses, selective repeat", USER_RDMA_READ, .faults.drop_mask_b = 4,
 	 .equal = true},
-	{"late trains of an equal", USER_RDMA_WRITE,
+	{"late trains, selective repeat", USER_RDMA_WRITE,
 	 .faults = {.reorder_ppm = 500000, .delay_ns = 9000}, .equal = true},
 };
 
@@ -83,7 +86,7 @@ static struct sim_wr request(struct sim *s, const struct row *r)
 	return wr;
 }
 
-/* Another key for the beginning of node 1's memory where the request wants it. */
+/* A key at node 1 for only `bytes` of its memory from `offset` on. */
 static uint32_t small_region(struct sim *s, uint64_t offset, uint32_t bytes)
 {
 	struct sim_node *n = &s->node[1];
@@ -134,7 +137,7 @@ static struct outcome look(struct sim *s, unsigned from)
 	return o;
 }
 
-/* Returns how many frames node 0 has sent for a WRITE or SEND, node 1 for a READ. */
+/* Returns how many frames the sender of the payload sent: node 0, or node 1 for a READ. */
 static uint64_t run(const struct row *r, bool trains, struct outcome *o, uint8_t *memory)
 {
 	struct sim_params p = SIM_PARAMS_DEFAULT;
@@ -173,11 +176,11 @@ static uint64_t run(const struct row *r, bool trains, struct outcome *o, uint8_t
 	return frames;
 }
 
-/* A row's name and the field that differs. */
+/* Fails with the row's name if the field differs. */
 #define SAME(row, a, b, field)                                                                     \
 	do {                                                                                       \
 		if (memcmp(&(a)->field, &(b)->field, sizeof((a)->field)))                          \
-			fail_msg("%s: another " #field, (row)->name);                              \
+			fail_msg("%s: " #field " differs", (row)->name);                           \
 	} while (0)
 
 static void compare(const struct row *r, const struct outcome *alone,
@@ -191,14 +194,14 @@ static void compare(const struct row *r, const struct outcome *alone,
 	SAME(r, alone, together, state);
 	SAME(r, alone, together, executed);
 	SAME(r, alone, together, read);
-	if (!r->same_packets) /* others are lost, and others under way when that shows */
+	if (!r->same_packets) /* other packets are lost, and others are in flight then */
 		return;
 	SAME(r, alone, together, requests);
 	SAME(r, alone, together, data);
 	SAME(r, alone, together, channel);
 }
 
-TEST(trains__have_the_outcome_of_their_packets)
+TEST(trains__of_middle_packets)
 {
 	uint8_t *memory[2] = {malloc(BYTES + MTU), malloc(BYTES + MTU)};
 
@@ -212,25 +215,25 @@ TEST(trains__have_the_outcome_of_their_packets)
 				 (unsigned long)together, (unsigned long)alone);
 		compare(&rows[i], &o[0], &o[1]);
 		if (memcmp(memory[0], memory[1], BYTES + MTU))
-			fail_msg("%s: other bytes", rows[i].name);
+			fail_msg("%s: the bytes differ", rows[i].name);
 	}
 	free(memory[0]);
 	free(memory[1]);
 }
 
-/* ---- messages of one packet ---- */
+/* ---- single-packet messages ---- */
 
 enum { MESSAGES = 40, SLOT = 512, NONE = MESSAGES };
 
 struct message_row {
 	const char *name;
-	uint8_t opcode, other; /* of each message; of every tenth, 0: the same */
+	uint8_t opcode, other; /* of every tenth message: `other`, if it is not 0 */
 	uint32_t bytes, other_bytes;
-	unsigned bad;	   /* the message with a key that is not there */
+	unsigned bad;	   /* the message with an invalid key; NONE */
 	unsigned receives; /* posted at once; the rest later */
 	struct sim_faults faults;
 	bool equal, unsignaled, is_inline;
-	uint8_t reads; /* max_rd_atomic; 0: as always */
+	uint8_t reads; /* max_rd_atomic; 0: the default */
 };
 
 #define SENDS(bytes)	     PLAIN(USER_SEND, bytes)
@@ -241,17 +244,17 @@ static const struct message_row messages[] = {
 	{"WRITEs", PLAIN(USER_RDMA_WRITE, 64)},
 	{"WRITEs of an odd length", PLAIN(USER_RDMA_WRITE, 61), .unsignaled = true},
 	{"WRITEs of a byte", PLAIN(USER_RDMA_WRITE, 1), .is_inline = true},
-	{"WRITEs of nothing", PLAIN(USER_RDMA_WRITE, 0)},
-	{"WRITEs that just join", PLAIN(USER_RDMA_WRITE, 511)},
+	{"WRITEs without payload", PLAIN(USER_RDMA_WRITE, 0)},
+	{"WRITEs of which two fit into a buffer", PLAIN(USER_RDMA_WRITE, 511)},
 	{"WRITEs with immediate data", PLAIN(USER_RDMA_WRITE_IMM, 64)},
 	{"SENDs", SENDS(64)},
 	{"SENDs with immediate data", PLAIN(USER_SEND_IMM, 17)},
 	{"READs", PLAIN(USER_RDMA_READ, 64)},
 	{"READs of an odd length", PLAIN(USER_RDMA_READ, 13)},
-	{"READs that are answered in turn", PLAIN(USER_RDMA_READ, 500)},
+	{"READs too long to be answered at once", PLAIN(USER_RDMA_READ, 500)},
 	{"READs of several packets", PLAIN(USER_RDMA_READ, 3000)},
 	{"atomics", PLAIN(USER_ATOMIC_FA, 8)},
-	{"atomics, another kind", PLAIN(USER_ATOMIC_CS, 8)},
+	{"atomics, compare and swap", PLAIN(USER_ATOMIC_CS, 8)},
 	{"ATOMIC WRITEs", PLAIN(USER_ATOMIC_WRITE, 8)},
 	{"READs, few at a time", PLAIN(USER_RDMA_READ, 64), .reads = 3},
 	{"atomics, few at a time", PLAIN(USER_ATOMIC_FA, 8), .reads = 3},
@@ -263,7 +266,7 @@ static const struct message_row messages[] = {
 	{"a bad WRITE", USER_RDMA_WRITE, 0, 64, 0, 17, .receives = MESSAGES},
 	{"a bad READ", USER_RDMA_READ, 0, 64, 0, 7, .receives = MESSAGES},
 	{"a bad atomic", USER_ATOMIC_FA, 0, 8, 0, 7, .receives = MESSAGES},
-	{"no receive for some", USER_SEND, 0, 64, 0, NONE, .receives = 23},
+	{"SENDs, too few receives", USER_SEND, 0, 64, 0, NONE, .receives = 23},
 	{"lost WRITEs", PLAIN(USER_RDMA_WRITE, 64), .faults.drop_mask = 1},
 	{"lost SENDs", SENDS(64), .faults.drop_mask = 2},
 	{"lost READs", PLAIN(USER_RDMA_READ, 64), .faults.drop_mask = 1},
@@ -277,11 +280,11 @@ static const struct message_row messages[] = {
 	{"late SENDs", SENDS(64), EARLY},
 	{"late READs", PLAIN(USER_RDMA_READ, 64), EARLY},
 	{"late atomics", PLAIN(USER_ATOMIC_CS, 8), EARLY},
-	{"lost SENDs of an equal", SENDS(64), .faults.drop_mask = 2, .equal = true},
-	{"lost READs of an equal", PLAIN(USER_RDMA_READ, 64), .faults.drop_mask_b = 1,
+	{"lost SENDs, selective repeat", SENDS(64), .faults.drop_mask = 2, .equal = true},
+	{"lost READs, selective repeat", PLAIN(USER_RDMA_READ, 64), .faults.drop_mask_b = 1,
 	 .equal = true},
-	{"late SENDs of an equal", SENDS(64), EARLY, .equal = true},
-	{"late READs of an equal", PLAIN(USER_RDMA_READ, 64), EARLY, .equal = true},
+	{"late SENDs, selective repeat", SENDS(64), EARLY, .equal = true},
+	{"late READs, selective repeat", PLAIN(USER_RDMA_READ, 64), EARLY, .equal = true},
 };
 
 struct messages_outcome {
@@ -328,7 +331,7 @@ static void take_completions(struct sim *s, struct messages_outcome *o)
 		}
 }
 
-/* Returns how many frames node 0 has sent. */
+/* Returns how many frames node 0 sent. */
 static uint64_t run_messages(const struct message_row *r, bool trains, struct messages_outcome *o,
 			     uint8_t *memory)
 {
@@ -376,7 +379,7 @@ static uint64_t run_messages(const struct message_row *r, bool trains, struct me
 	return frames;
 }
 
-TEST(trains__of_messages_have_the_outcome_of_their_packets)
+TEST(trains__of_messages)
 {
 	uint8_t *memory[2] = {malloc(2 * REMOTE), malloc(2 * REMOTE)};
 	static struct messages_outcome o[2];
@@ -400,13 +403,13 @@ TEST(trains__of_messages_have_the_outcome_of_their_packets)
 		SAME(r, &o[0], &o[1], read);
 		SAME(r, &o[0], &o[1], requests);
 		if (memcmp(memory[0], memory[1], 2 * REMOTE))
-			fail_msg("%s: other bytes", r->name);
+			fail_msg("%s: the bytes differ", r->name);
 	}
 	free(memory[0]);
 	free(memory[1]);
 }
 
-/* ---- atomics of a queue pair that goes while their results wait ---- */
+/* ---- a queue pair that is reset while results of its atomics wait ---- */
 
 static void add_to(struct sim *s, unsigned qp, unsigned number, uint64_t there)
 {
@@ -415,7 +418,7 @@ static void add_to(struct sim *s, unsigned qp, unsigned number, uint64_t there)
 	sim_post(s, 0, qp, &wr);
 }
 
-/* The results of a train wait before RespPktGen in a queue that all queue pairs share. */
+/* Results of atomics in trains wait for RespPktGen in a FIFO that all queue pairs share. */
 TEST(trains__of_atomics_leave_no_results_behind)
 {
 	enum { ATOMICS = 8, START = 1000 };
@@ -428,7 +431,7 @@ TEST(trains__of_atomics_leave_no_results_behind)
 	s = sim_create(&p);
 	result = (uint64_t *)s->node[0].memory;
 	*(uint64_t *)(s->node[1].memory + REMOTE) = START;
-	for (unsigned qp = 0; qp < 2; qp++) /* trains are behind the first packet of a connection */
+	for (unsigned qp = 0; qp < 2; qp++) /* the first packet of a connection joins no train */
 		add_to(s, qp, qp, REMOTE + 64);
 	assert_true(sim_settle(s, 60000 * MS));
 	stepping_set(&s->node[1].hca->engines[0], 1u << MODULE_RESPG);
@@ -446,7 +449,7 @@ TEST(trains__of_atomics_leave_no_results_behind)
 	sim_destroy(s);
 }
 
-/* ---- sent again ---- */
+/* ---- retransmission ---- */
 
 enum { SENT_MAX = 32 };
 
@@ -472,7 +475,7 @@ static bool note_middle(struct sim *s, int from, const uint8_t *frame, unsigned 
 	return n == 0;
 }
 
-/* Its receiver takes packets off a train, so that the same buffer must not reach it twice. */
+/* The receiver splits packets off a train, so its buffer must not arrive twice. */
 TEST(trains__are_sent_once)
 {
 	struct sent sent[SENT_MAX] = {{0}};
@@ -492,9 +495,9 @@ TEST(trains__are_sent_once)
 	sim_destroy(s);
 }
 
-/* ---- buffers for packets that are taken off trains ---- */
+/* ---- buffers for packets that are split off trains ---- */
 
-/* The first packet of each queue pair but 0 is lost whenever it is sent. */
+/* Loses the first packet of each queue pair but 0, whenever it is sent. */
 static bool loses_first(struct sim *s, int from, const uint8_t *frame, unsigned bytes, void *arg)
 {
 	struct wire_frame f;
@@ -503,7 +506,7 @@ static bool loses_first(struct sim *s, int from, const uint8_t *frame, unsigned 
 	       f.h.dest_qp != s->node[1].qp[0].qpn && f.h.psn == s->params.psn;
 }
 
-/* Queue pairs whose packets all come early have them kept, taken off their trains. */
+/* Packets that are kept early, each a clone split off its train, leave clones for others. */
 TEST(trains__that_come_early_leave_buffers_to_others)
 {
 	enum { QPS = 6, PACKETS = 16, SOON = 3000000 };
