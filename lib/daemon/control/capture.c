@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Captures of a port, or of a channel of the pipeline, for a program: maps the memory that it brings,
- * has the port copy frames, or the channel's consumer describe elements, into it, and ends that with
- * the connection. Both show what other users do: for those who may change the daemon. Control thread.
+ * Captures of a port, or of a channel of the pipeline, for a program: maps the memory that it
+ * brings, has the port copy frames, or the channel's consumer describe elements, into it, and ends
+ * that with the connection. Both show what other users do: for those who may change the daemon.
+ * Control thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 
 static int map_ring(struct client *client, int fd, uint64_t bytes, const char **why)
 {
-	int rc = mapping_take(client, bytes);
+	int rc = mapping_charge(client, bytes);
 
 	*why = "more than there is room for";
 	if (rc)
@@ -25,14 +26,14 @@ static int map_ring(struct client *client, int fd, uint64_t bytes, const char **
 	rc = memory_map(fd, bytes, MEMORY_SEAL_SEALED, &client->capture, why);
 	if (!rc)
 		return 0;
-	mapping_give(client, bytes);
+	mapping_uncharge(client, bytes);
 	return rc == -EPERM || rc == -EACCES ? -EINVAL : rc; /* the memory is wrong, not the user */
 }
 
 static void unmap_ring(struct client *client)
 {
 	client_held_up(client, memory_held_up_ns(&client->capture));
-	mapping_give(client, client->capture.bytes);
+	mapping_uncharge(client, client->capture.bytes);
 	memory_unmap(&client->capture);
 }
 

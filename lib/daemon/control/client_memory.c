@@ -4,12 +4,12 @@
  * does to them.
  *
  * Accessing a page that is no longer available (file truncated, out of memory or hugepages) raises
- * SIGBUS. So does accessing one that the file does not have, where the kernel lets us ask for that
- * (userfaultfd): it would bring in the page on the daemon's account. The handler finds the mapping in
- * a table that needs no lock, maps zeroes in place of the page and returns: the access continues, and
- * its data is the client's loss. After a few such pages the whole mapping is replaced, so that a
- * client cannot use up the daemon's mappings, and holds a few pages at a time, so that it cannot use
- * up the daemon's memory. The control thread disconnects the client afterwards.
+ * SIGBUS. So does accessing a hole of the file, which otherwise would be filled with a page charged
+ * to the daemon, if the kernel allows it (userfaultfd). The handler finds the mapping in a
+ * lock-free table, maps zeroes in place of the page and returns: the access continues, and the
+ * client loses its data. After a few such pages the whole mapping is replaced, so that a client
+ * cannot use up the daemon's mappings; it then holds only a few pages at a time, so that a client
+ * cannot use up the daemon's memory. The control thread disconnects the client afterwards.
  *
  * Everything except the handler: control thread.
  */
@@ -34,25 +34,25 @@
 
 enum {
 	RANGES_MAX = 1 << 16,
-	FAULTS_BEFORE_WHOLE = 8, /* pages replaced one by one before all of the mapping is */
-	SPLITS_MAX = 1024,	 /* pages of all mappings that have been replaced one by one */
+	FAULTS_BEFORE_WHOLE = 8, /* pages replaced one by one before the whole mapping is */
+	SPLITS_MAX = 1024,	 /* pages replaced one by one, over all mappings */
 	SPLIT_BYTES_MAX = 65536, /* larger pages are never replaced alone */
-	LENT_MAX = 4,		 /* pages that a mapping which has been replaced has at a time */
+	LENT_MAX = 4,		 /* pages that a replaced mapping has at a time */
 	PAGE_BYTES = 4096,
 	HUGE_BYTES = 2 << 20,
 	LARGE_BYTES = 1 << 30,
 	REGISTERS_MAX = 31,
-	WAIT_NS_LEAST = 1000000, /* of a wait that counts */
+	WAIT_NS_MIN = 1000000, /* shorter waits do not count */
 };
 
 /* end is written last when made, first when removed; all atomic. */
 struct range {
 	uintptr_t start, end;
-	uint64_t page_bytes; /* 0: this place is free */
-	uint64_t faults;     /* until all of it was replaced */
-	uint64_t splits;     /* of them replaced one by one: two mappings more, each */
+	uint64_t page_bytes; /* 0: this slot is free */
+	uint64_t faults;     /* before all of it was replaced */
+	uint64_t splits;     /* pages replaced one by one: two more mappings each */
 	uint64_t held_up_ns; /* how long threads waited for holes in it; atomic */
-	uint32_t lent;	     /* pages that it has got since all of it was replaced; atomic */
+	uint32_t lent;	     /* pages handed out since all of it was replaced; atomic */
 	bool replaced;	     /* all of it; atomic */
 	int protection;
 	uid_t owner;
@@ -60,7 +60,7 @@ struct range {
 #define NOBODY ((uid_t)-1)
 static struct range ranges[RANGES_MAX];
 static uint32_t ranges_end;   /* one past the highest used so far; atomic */
-static uint32_t ranges_first; /* no free place below */
+static uint32_t ranges_first; /* no free slot below */
 static uint64_t faults_total; /* atomic */
 static uint64_t splits;	      /* atomic: the sum of all ranges' */
 static uint32_t ranges_used, ranges_allowed;
@@ -69,9 +69,8 @@ static uint64_t waits_since_ns;		 /* of the thread that was signalled; 0: none; 
 static __thread struct range *populated; /* what this thread is populating */
 static struct sigaction others;		 /* handles faults in other memory */
 static bool guarded;
-static int missing_fd =
-	-1; /* userfaultfd: pages that are missing raise SIGBUS; -1: they are brought in */
-static uintptr_t lowest; /* where the last piece was mapped */
+static int missing_fd = -1; /* userfaultfd: missing pages raise SIGBUS; -1: they are allocated */
+static uintptr_t lowest;    /* where the last piece was mapped */
 
 /* The mapping that contains the address. Async-signal-safe. */
 static struct range *range_of(uintptr_t addr)
@@ -99,7 +98,7 @@ static int missing_open(void)
 	if (fd >= 0 && ioctl(fd, UFFDIO_API, &api) == 0)
 		return fd;
 	LOG(WARNING,
-	    "pages that programs register but never touched count as the daemon's memory: "
+	    "pages that programs register but never touched are charged to the daemon: "
 	    "the kernel allows no userfaultfd (%s)",
 	    strerror(errno));
 	if (fd >= 0)
@@ -107,7 +106,7 @@ static int missing_open(void)
 	return -1;
 }
 
-/* From here on no access brings in a page of this memory. Async-signal-safe. False: errno. */
+/* From now on no access allocates a page of this memory. Async-signal-safe. False: errno. */
 static bool catch_missing(uintptr_t start, uint64_t bytes)
 {
 	struct uffdio_register in = {.range = {.start = start, .len = bytes},
@@ -116,7 +115,7 @@ static bool catch_missing(uintptr_t start, uint64_t bytes)
 	return ioctl(missing_fd, UFFDIO_REGISTER, &in) == 0;
 }
 
-/* A page of a mapping that has been replaced, for a while. Async-signal-safe. */
+/* Gives a replaced mapping a page for a while. Async-signal-safe. */
 static void lend(struct range *r, uintptr_t start, uintptr_t end, uintptr_t addr)
 {
 	struct uffdio_zeropage page = {
@@ -124,7 +123,8 @@ static void lend(struct range *r, uintptr_t start, uintptr_t end, uintptr_t addr
 
 	if (__atomic_add_fetch(&r->lent, 1, __ATOMIC_RELAXED) % LENT_MAX == 0)
 		madvise((void *)start, end - start, MADV_DONTNEED);
-	ioctl(missing_fd, UFFDIO_ZEROPAGE, &page); /* else it is there by now, or fails again */
+	/* On error the access faults again, or succeeds. */
+	ioctl(missing_fd, UFFDIO_ZEROPAGE, &page);
 }
 
 /* ---- SIGBUS ---- */
@@ -177,9 +177,9 @@ static int libc_sigaction(int sig, const struct sigaction *new, struct sigaction
 }
 
 /*
- * Takes the place of libc's for the whole process: whoever wants SIGBUS gets what is not a client's. While EAL maps a
- * hugepage it wants all, to jump back into the thread that maps: were it to get a client's from an lcore, two threads
- * would go on on one stack.
+ * Replaces libc's for the whole process: other handlers of SIGBUS see only what is not a client's.
+ * While EAL maps a hugepage, its handler jumps back into the thread that maps; if it caught a
+ * client's fault on an lcore, two threads would run on one stack.
  */
 __attribute__((visibility("default"))) int sigaction(int sig, const struct sigaction *new,
 						     struct sigaction *old)
@@ -231,7 +231,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 
 /* ---- waits ---- */
 
-/* How often this thread has waited. */
+/* How often this thread has slept in the kernel. */
 static long switches(void)
 {
 	struct rusage usage;
@@ -248,17 +248,17 @@ uint64_t wait_ns(const struct wait *w)
 {
 	const uint64_t ns = control_now_ns() - w->since_ns;
 
-	return ns >= WAIT_NS_LEAST && switches() != w->switches ? ns : 0;
+	return ns >= WAIT_NS_MIN && switches() != w->switches ? ns : 0;
 }
 
 /* ---- holes ---- */
 
 /*
- * A thread that touches a page while its owner punches a hole waits in the kernel until the whole hole
- * is punched. The kernel does not tell which page that is. But a thread that is signalled meanwhile
- * handles the signal as soon as it continues, before it touches the page again: then one of its
- * registers points to the page, and the page is missing. If the owner has already brought it back, the
- * owner is known only if all registers that point to clients' memory point to one user's.
+ * A thread that touches a page while its owner punches a hole waits in the kernel until the whole
+ * hole is punched. The kernel does not tell which page that is. But a thread that is signalled
+ * meanwhile handles the signal as soon as it continues, before it touches the page again: then one
+ * of its registers points to the page, and the page is missing. If the owner has already brought it
+ * back, the owner is known only if all registers that point to clients' memory point to one user's.
  */
 
 static int question_signal(void)
@@ -438,7 +438,7 @@ static int range_add(uint8_t *base, uint64_t bytes, uint64_t page_bytes, int pro
 	return 0;
 }
 
-void memory_belongs(const struct mapping *m, uid_t uid)
+void memory_set_owner(const struct mapping *m, uid_t uid)
 {
 	ranges[m->range].owner = uid;
 }
@@ -503,8 +503,9 @@ void memory_populate(const struct mapping *m, uint64_t offset, uint64_t bytes)
 		for (uint64_t i = 0, last; i < n; i = last + 1) {
 			for (last = i; last < n && there[last] & 1; last++)
 				;
-			/* Failing is allowed: then they come one by one. Reads enter sixteen pages of a
-			 * memory file with one fault, writable as the mapping is; writes one. */
+			/* Failing is allowed: then they come one by one. Reads enter sixteen pages
+			 * of a memory file with one fault, writable as the mapping is; writes
+			 * one. */
 			if (last > i)
 				madvise(m->base + at + i * PAGE_BYTES, (last - i) * PAGE_BYTES,
 					MADV_POPULATE_READ);
@@ -520,8 +521,8 @@ static bool reports_residence(int fd)
 }
 
 /* Guards what was mapped. 0; -ENOSPC: it is unmapped. */
-int memory_mapped(void *at, uint64_t bytes, uint64_t page_bytes, int protection, struct mapping *m,
-		  const char **why)
+int memory_adopt(void *at, uint64_t bytes, uint64_t page_bytes, int protection, struct mapping *m,
+		 const char **why)
 {
 	int rc;
 
@@ -549,7 +550,7 @@ static int mapped_file(int fd, void *at, uint64_t bytes, uint64_t page_bytes, in
 		munmap(at, bytes);
 		return rc;
 	}
-	rc = memory_mapped(at, bytes, page_bytes, protection, m, why);
+	rc = memory_adopt(at, bytes, page_bytes, protection, m, why);
 	if (!rc)
 		m->reports_residence = reports_residence(fd);
 	return rc;
@@ -628,8 +629,8 @@ static int flags_of(int protection)
 	return (protection & PROT_WRITE ? MAP_SHARED : MAP_PRIVATE) | MAP_NORESERVE;
 }
 
-/* Maps just below the last piece, where there is often room. NULL: there is none, or the address would
- * be wrong. */
+/* Maps just below the last piece, where there is often room. NULL: there is none, or the address
+ * would be wrong. */
 static uint8_t *map_below(int fd, uint64_t offset, uint64_t bytes, uint64_t align, int protection)
 {
 	uintptr_t at = lowest - bytes;

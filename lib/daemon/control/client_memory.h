@@ -23,17 +23,19 @@ int memory_map(int fd, uint64_t bytes, unsigned int flags, struct mapping *m, co
  * MiB, or 1 GiB if it is that large, and guards it. Touches none of it. The same errors. */
 int memory_map_piece(int fd, uint64_t offset, uint64_t bytes, bool read_only, struct mapping *m,
 		     const char **why);
-/* Enters those pages of [offset, offset + bytes) into our tables that exist, to spare the data path
- * its faults. Brings in no others: they would be on our account, not on the client's. */
+/* Maps those pages of [offset, offset + bytes) that exist, to spare the data path the faults.
+ * Allocates no others: they would be charged to us, not to the client. */
 void memory_populate(const struct mapping *m, uint64_t offset, uint64_t bytes);
 /* Guards memory mapped by other means; on failure unmaps it. The same errors. */
-int memory_mapped(void *at, uint64_t bytes, uint64_t page_bytes, int protection, struct mapping *m,
-		  const char **why);
+int memory_adopt(void *at, uint64_t bytes, uint64_t page_bytes, int protection, struct mapping *m,
+		 const char **why);
 void memory_unmap(struct mapping *m);
-/* To map or unmap a file, the kernel takes a lock of it, which whoever punches a hole holds while the
- * hole is unmapped everywhere: its owner can map it thousands of times before. wait_ns() returns how
- * long the thread has waited in the kernel since wait_begin(): 0 if that was short, or it only left the
- * CPU to others. Async-signal-safe. */
+/*
+ * To map or unmap a file, the kernel takes a lock of it. Whoever punches a hole holds that while
+ * the hole is unmapped everywhere, and the file's owner may have mapped it thousands of times.
+ * wait_ns() returns how long the thread has waited in the kernel since wait_begin(): 0 if that was
+ * short, or if it was only preempted. Async-signal-safe.
+ */
 struct wait {
 	uint64_t since_ns;
 	long switches;
@@ -44,15 +46,15 @@ uint64_t wait_ns(const struct wait *w);
  * it against the kernel's limit of mappings. */
 void memory_unguard(uint32_t range);
 void memory_forget(uint32_t range);
-/* Mappings that the process may guard. Then another one is refused: -ENOSPC. */
+/* How many mappings the process may guard; more are refused with -ENOSPC. */
 uint32_t memory_ranges_max(void);
-/* Pages of it that were missing when touched. */
+/* Pages of the mapping that were missing when touched. */
 uint64_t memory_faults(const struct mapping *m);
 /* The same for all mappings so far. */
 uint64_t memory_faults_total(void);
-/* Names the user who is charged for holes in it. */
-void memory_belongs(const struct mapping *m, uid_t uid);
-/* How long holes in it have held up threads since the last call. */
+/* The user to charge for holes in the mapping. */
+void memory_set_owner(const struct mapping *m, uid_t uid);
+/* How long holes in the mapping have held up threads since the last call. */
 uint64_t memory_held_up_ns(const struct mapping *m);
 /* How often holes have held up threads, for all mappings so far. */
 uint64_t memory_held_up_total(void);

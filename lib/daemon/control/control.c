@@ -150,7 +150,7 @@ static int device_open(struct device *d, const struct control_device *config)
 	    table_create(&d->pds, 256, 1u << 20, 32, 0) ||
 	    mtt_space_create(&d->mtts, h->v2p.mtt.entries_max))
 		return -ENOMEM;
-	d->qps.kept = CONTROL_GSI_QPN;
+	d->qps.reserved = CONTROL_GSI_QPN;
 	return 0;
 }
 
@@ -288,11 +288,11 @@ int control_adopt(struct control *c, int fd)
 	client->ipc_owner = who.uid == 0 && segments_all_allowed(who.pid);
 	client->socket_source = (struct source){.kind = SOURCE_CLIENT, .client = client};
 	client->bell_source = (struct source){.kind = SOURCE_BELL, .client = client};
-	rc = user_join(client);
+	rc = user_add_client(client);
 	if (!rc) {
 		rc = control_watch(client->user->epoll, fd, &client->socket_source, EPOLLRDHUP);
 		if (rc)
-			user_leave(client);
+			user_remove_client(client);
 	}
 	if (rc) {
 		share_client_end(&client->shares);
@@ -306,7 +306,7 @@ int control_adopt(struct control *c, int fd)
 	c->client_count++;
 	LOG(DEBUG, "client %u: pid %d, user %u, connected", client->id, (int)who.pid,
 	    (unsigned int)who.uid);
-	users_served(client, client->begun_ns);
+	users_charge(client, client->begun_ns);
 	return 0;
 }
 
@@ -328,7 +328,7 @@ void client_end(struct client *client)
 		c->answered = NULL;
 	begun = control_now_ns();
 	client_teardown(client);
-	users_served(client, begun);
+	users_charge(client, begun);
 	session_forget(client);
 	if (client->gone)
 		TAILQ_REMOVE(&c->ended, client, of_ended);
@@ -345,7 +345,7 @@ void client_end(struct client *client)
 	else
 		c->clients = client->next;
 	c->client_count--;
-	user_leave(client);
+	user_remove_client(client);
 	share_client_end(&client->shares);
 	free(client);
 }
@@ -483,7 +483,8 @@ void client_held_up(struct client *client, uint64_t ns)
 	share_spend(&client->shares, SHARE_held_up_ms, ns / NS_IN_MS);
 	if (has_time(client))
 		return;
-	/* First only this client, then all: else a user could let each of many clients do it once. */
+	/* First only this client, then all: else a user could let each of many clients do it
+	 * once. */
 	for (struct client *other = c->clients; other; other = other->next)
 		if (other == client || (!had_time && other->user == client->user))
 			client_lost(other);
@@ -520,7 +521,7 @@ unsigned int control_serve(const struct source *source, uint32_t events)
 			uint64_t begun = control_now_ns();
 
 			bell_rung(client);
-			users_served(client, begun);
+			users_charge(client, begun);
 		}
 		return 0;
 	}
@@ -552,8 +553,8 @@ static unsigned int free_clients(struct control *c)
 }
 
 /* Disconnects clients that only keep others from connecting: they have not opened a device, look at
- * nothing, keep no module paused, are no channel, and wait neither to be read nor for an answer. Time
- * in which this thread was busy or did not run does not count. */
+ * nothing, keep no module paused, are no channel, and wait neither to be read nor for an answer.
+ * Time in which this thread was busy or did not run does not count. */
 static void end_silent(struct control *c)
 {
 	unsigned int ms =
@@ -573,12 +574,12 @@ static void end_silent(struct control *c)
 /* Refills what is limited per time. */
 static void let_time_pass(struct control *c)
 {
-	uint64_t now = control_now_ns(), passed_ns = now - c->turned_ns;
+	uint64_t now = control_now_ns(), passed_ns = now - c->turn_begun_ns;
 
-	c->turned_ns = now;
+	c->turn_begun_ns = now;
 	c->attended_ns += passed_ns < TURN_NS_MAX ? passed_ns : TURN_NS_MAX;
-	/* A user who is alone keeps nobody waiting: turns in which he only paid back excess time would
-	 * serve no one. */
+	/* A user who is alone keeps nobody waiting: turns in which he only paid back excess time
+	 * would serve no one. */
 	while (share_refill(c->shares, SHARE_control_us) && !c->contended)
 		;
 	if (now - c->second_ns >= NS_IN_S) {
@@ -605,8 +606,8 @@ static bool is_behind(const struct control *c)
 
 /* ---- between two turns ---- */
 
-/* Looks for the next request. No longer for any user than his part: a client that always asks just in time would keep the CPU
- * busy. */
+/* Looks for the next request. No longer for any user than his part: a client that always asks just
+ * in time would keep the CPU busy. */
 static bool look_for_more(struct control *c)
 {
 	uint64_t *by_user, begun = control_now_ns(), now = begun, before;
@@ -653,7 +654,7 @@ int control_poll(struct control *c, int timeout_ms)
 	if (is_behind(c) || users_bulk_wait_ns(c) < NS_IN_MS)
 		timeout_ms = 0;
 	c->throttled = false;
-	rc = users_turn_wait(c, timeout_ms);
+	rc = users_poll(c, timeout_ms);
 	if (rc < 0)
 		return rc;
 	let_time_pass(c);

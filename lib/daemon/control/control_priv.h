@@ -40,8 +40,8 @@ struct piece {
 	struct mapping mapping;
 	bool read_only;
 	uint64_t registered; /* bytes of the extents */
-	/* What is still to be populated, [populate_from, populate_to); then it is in
-	 * its user's long work, `of`. */
+	/* Still to be populated: [populate_from, populate_to). If that is not empty, the piece is
+	 * in its user's long work, `of`. */
 	struct long_work *of;
 	TAILQ_ENTRY(piece) of_populating;
 	uint64_t populate_from, populate_to;
@@ -107,8 +107,8 @@ struct device {
 	struct table pds, mrs, cqs, srqs, qps;
 	struct mtt_space mtts;
 	struct client *clients[CLIENTS_MAX]; /* by client index of this HCA */
-	uint32_t standing;		     /* modules that are paused, by bit ... */
-	struct client *holder[MODULE_COUNT]; /* ... and until whose end; NULL: they are kept */
+	uint32_t paused;		     /* modules that are, by bit ... */
+	struct client *holder[MODULE_COUNT]; /* ... and until whose end; NULL: until resumed */
 	uint32_t client_end;
 };
 
@@ -172,7 +172,7 @@ struct client {
 		uint32_t qpn;
 	} traced[CLIENT_TRACES_MAX]; /* its trace; the second: of the peer */
 	unsigned int traced_count;
-	bool holds; /* some module stands until its connection ends */
+	bool holds; /* some module is paused until its connection ends */
 	struct pd *queue_pd;
 	struct table pieces;
 	struct object *objects[OBJECT_KINDS];
@@ -199,7 +199,8 @@ struct client {
 			    ##__VA_ARGS__);                                                        \
 	} while (0)
 
-/* One user's: pieces with something to be populated, and mappings of destroyed ones (pieces.c). It lasts as long as there are any. */
+/* Pieces of one user to be populated, and mappings to be unmapped (pieces.c); freed when there are
+ * none left. */
 struct long_work {
 	TAILQ_ENTRY(long_work) of_control;
 	bool deferred; /* in control.long_deferred */
@@ -218,7 +219,7 @@ struct control {
 	int spare; /* closed for a moment to refuse a client when out of descriptors; -1: closed */
 	uint32_t owner;		  /* the daemon's own user */
 	TAILQ_HEAD(, user) users; /* in the order in which they are served */
-	bool contended;		  /* there are two or more */
+	bool contended;		  /* there are two or more, the daemon itself not counted */
 	/* What the thread polls: the listener, and each user's set. */
 	struct pollfd polled[1 + CLIENTS_MAX];
 	unsigned int polled_count;
@@ -227,45 +228,47 @@ struct control {
 	uint64_t bulk_ns;	       /* time spent on it in this turn, ... */
 	uint64_t bulk_limit_ns;	       /* ... and the limit beyond which it serves no request */
 	uint64_t bulk_paused_until_ns; /* no bulk work before that */
-	/* Only compared: whose next request is expected, until when, ... */
+	/* Whose next request is expected (only compared), and until when; but bulk work waits no
+	 * longer than bulk_due_ns. */
 	const struct share_user *awaited;
 	uint64_t awaited_until_ns;
-	uint64_t bulk_due_ns; /* ... but bulk work waits no longer than this */
-	bool pieces_changed;  /* there is new bulk work, maybe of the awaited user */
+	uint64_t bulk_due_ns;
+	bool pieces_changed; /* there is new bulk work, maybe of the awaited user */
 	struct client *clients;
 	unsigned int client_count;
-	/* Whatever happens in every turn must not depend on how many clients there are, or one user's
-	 * would slow down each request of another's. */
+	/* Whatever happens in every turn must not depend on how many clients there are, or one
+	 * user's would slow down each request of another's. */
 	struct client_queue ended; /* gone, and not torn down yet */
 	bool ended_first;	   /* this turn ends them before it serves requests */
 	struct client_queue waiting[RETRY_WAITS]; /* pending, each in the order of retry_ns */
 	unsigned int pending;
-	TAILQ_HEAD(long_works, long_work) long_turns;
-	struct long_works
-		long_deferred; /* of users in debt (SHARE_waited_ms), until the next second */
+	TAILQ_HEAD(long_works, long_work) long_turns; /* in the order of their turns */
+	struct long_works long_deferred; /* of users in debt (SHARE_waited_ms), for this second */
 	uint32_t connections;
-	uint64_t second_ns;    /* when this second began */
-	uint64_t sigbus_seen;  /* faults in clients' memory that have been counted */
-	uint64_t held_up_seen; /* times that holes held up threads, likewise */
-	uint64_t silent_ns;    /* when to look for silent connections again */
-	uint64_t turned_ns;    /* when this turn began */
-	uint64_t attended_ns;  /* time in which requests were served: no turn counts for long */
-	bool throttled;	       /* something waits only for its user's part of the next turn */
-	/* For the next request, on behalf of the client that was answered last. NULL: nobody. */
+	uint64_t second_ns;	/* when this second began */
+	uint64_t sigbus_seen;	/* faults in clients' memory that have been counted */
+	uint64_t held_up_seen;	/* times that holes held up threads, likewise */
+	uint64_t silent_ns;	/* when to look for silent connections again */
+	uint64_t turn_begun_ns; /* when this turn began */
+	uint64_t attended_ns;	/* time in which requests were served: no turn counts for long */
+	bool throttled;		/* something waits only for its user's time in the next turn */
+	/* Busy polling for the next request, on account of the client answered last; NULL:
+	 * nobody. */
 	struct look look;
 	const struct client *answered;
-	uint64_t looked_ns[USERS_MAX], looked_all_ns; /* in the present second, by user */
+	uint64_t looked_ns[USERS_MAX], looked_all_ns; /* in this second, by user */
 	char socket_path[108];
 	const struct client *asking;	   /* for a view; NULL: nobody */
 	char text[CONTROL_TEXT_BYTES_MAX]; /* of the view that is being replied */
 };
 
-/* Of one user, and of all: how long the thread looks for requests in a second, instead of sleeping. */
+/* Most time in a second that the thread polls for requests, instead of sleeping: one user's;
+ * all's. */
 enum { LOOKED_NS_MAX = 100000000, LOOKED_ALL_NS_MAX = 250000000 };
 
 void control_unwatch(struct client *client, int fd);
 
-/* Its session is over: it is destroyed at the end of the turn, and asks for nothing until then. */
+/* Ends the client's session: it is destroyed at the end of the turn, and not served until then. */
 static inline void client_lost(struct client *client)
 {
 	if (client->gone)
@@ -277,7 +280,7 @@ static inline void client_lost(struct client *client)
 
 enum { NS_IN_MS = 1000000, NS_IN_S = 1000000000 };
 uint64_t control_now_ns(void);
-/* As the data path knows its user. */
+/* The client's user, as an index for the data path. */
 static inline uint16_t client_user(const struct client *client)
 {
 	unsigned int index = share_user_index(&client->shares);
@@ -285,16 +288,15 @@ static inline uint16_t client_user(const struct client *client)
 	return (uint16_t)(index < USERS_MAX ? index : USERS_MAX - 1);
 }
 
-/* Holes that the client punched into its memory have held up threads of the daemon for `ns`, 0: none.
- * Charges its user (SHARE_held_up_ms), and disconnects clients if the share is exceeded. */
+/* Charges the client's user (SHARE_held_up_ms) for `ns` that threads waited for holes in its
+ * memory, and disconnects clients if the share is exceeded. */
 void client_held_up(struct client *client, uint64_t ns);
 /* The same, for all holes in its memory so far. */
 void client_look_for_holes(struct client *client);
-/* Mapping or unmapping its files has kept this thread waiting for `ns`, 0: not. Charges its user
- * (SHARE_waited_ms). */
+/* Charges the user (SHARE_waited_ms) for `ns` that this thread waited to map or unmap files. */
 void client_waited(struct client *client, uint64_t ns);
 void user_waited(struct control *c, struct share_user *u, uint32_t uid, uint64_t ns);
-/* Its connection ends at once, with all that it has. */
+/* Ends the client's connection at once, and frees all that it has. */
 void client_end(struct client *client);
 int control_watch(int epoll, int fd, struct source *source, uint32_t events);
 void control_rearm(struct client *client, bool readable);
@@ -313,13 +315,14 @@ static inline struct device *device_from(const struct control *c, struct device 
 #define FOR_EACH_DEVICE(d, c)                                                                      \
 	for (struct device *d = device_from(c, (c)->devices);                                      \
 	     d < (c)->devices + (c)->device_count; d = device_from(c, d + 1))
-/* What belongs to no device in particular is counted, and waited for, at this one. One is always left. */
+/* The device that stands for what belongs to none in particular. One is always left. */
 static inline struct device *device_first(struct control *c)
 {
 	return device_from(c, c->devices);
 }
 
-/* Why mmap() or shmat() failed, as -errno. "Again" means that too much memory is locked, which does not pass. */
+/* Why mmap() or shmat() failed, as -errno. EAGAIN means that too much memory is locked, and trying
+ * again would not help. */
 static inline int mapping_errno(void)
 {
 	return errno == EAGAIN ? -ENOMEM : -errno;

@@ -260,7 +260,8 @@ static int mr_check(struct client *client, const struct control_mr *in, const st
 	return 0;
 }
 
-/* Those pages that its client has brought in: he did so before, if he wants to spare the data path its faults. */
+/* Those pages that its client has brought in: he did so before, if he wants to spare the data path
+ * its faults. */
 static void mr_populate(const struct mr_memory *m)
 {
 	if (m->length > POPULATE_BYTES_MAX)

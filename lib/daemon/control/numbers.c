@@ -92,7 +92,8 @@ int table_add(struct table *t, struct object *o)
 		for (uint32_t i = 0; i < end; i++) {
 			uint32_t place = (t->cursor + i) % end;
 
-			if (t->slot[place] || (t->kept && place == table_place_of(t, t->kept)))
+			if (t->slot[place] ||
+			    (t->reserved && place == table_place_of(t, t->reserved)))
 				continue;
 			o->number = t->last[place] = table_pick(t, place);
 			t->slot[place] = o;
@@ -107,15 +108,15 @@ int table_add(struct table *t, struct object *o)
 	}
 }
 
-int table_add_kept(struct table *t, struct object *o)
+int table_add_reserved(struct table *t, struct object *o)
 {
-	uint32_t place = table_place_of(t, t->kept);
+	uint32_t place = table_place_of(t, t->reserved);
 
-	if (!t->kept || place >= t->count)
+	if (!t->reserved || place >= t->count)
 		return -ENOSPC;
 	if (t->slot[place])
 		return -EBUSY;
-	o->number = t->kept;
+	o->number = t->reserved;
 	t->slot[place] = o;
 	return 0;
 }

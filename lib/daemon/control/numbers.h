@@ -34,14 +34,14 @@ struct object {
  */
 struct table {
 	struct object **slot;
-	uint32_t *last;	  /* the place's last number */
-	uint32_t count;	  /* places there are; power of two */
-	uint32_t max;	  /* most places; power of two */
-	uint32_t cursor;  /* start of the search for a free place */
-	uint32_t kept;	  /* reserved number: table_add() uses neither it nor its place; 0: none */
-	uint8_t bits;	  /* of a number */
-	uint8_t tag_bits; /* low bits of it that its owner may change: keys */
-	uint8_t place_bits; /* enough for max, above them */
+	uint32_t *last;	    /* the slot's last number */
+	uint32_t count;	    /* slots; power of two */
+	uint32_t max;	    /* most slots; power of two */
+	uint32_t cursor;    /* start of the search for a free slot */
+	uint32_t reserved;  /* a number: table_add() uses neither it nor its place; 0: none */
+	uint8_t bits;	    /* of a number */
+	uint8_t tag_bits;   /* low bits of it that its owner may change: keys */
+	uint8_t place_bits; /* of the slot's index, above the tag */
 };
 
 /* 0, -ENOMEM. */
@@ -52,7 +52,7 @@ void table_destroy(struct table *t);
  * No number is 0 or, in a table without tags, all ones. */
 int table_add(struct table *t, struct object *o);
 /* Adds o under the reserved number. 0; -EBUSY: taken; -ENOSPC: none is reserved. */
-int table_add_kept(struct table *t, struct object *o);
+int table_add_reserved(struct table *t, struct object *o);
 void table_remove(struct table *t, struct object *o);
 /* The object of that number if it is this client's, or NULL. */
 struct object *table_find(const struct table *t, uint32_t number, const struct client *client);

@@ -104,7 +104,7 @@ void *object_make(struct client *client, enum object_kind kind, size_t bytes, in
 
 void *object_make_kept(struct client *client, enum object_kind kind, size_t bytes, int *err)
 {
-	return object_make_in(client, kind, bytes, table_add_kept, err);
+	return object_make_in(client, kind, bytes, table_add_reserved, err);
 }
 
 void object_drop(struct object *o)
@@ -253,14 +253,14 @@ void client_bind(const struct client *client, void *at, uint64_t bytes)
 static int map_page(struct client *client, int fd, const char **why)
 {
 	const struct wait wait = wait_begin();
-	int rc = mapping_take(client, sizeof(struct client_page));
+	int rc = mapping_charge(client, sizeof(struct client_page));
 
 	*why = "more than there is room for";
 	if (rc)
 		return rc;
 	rc = memory_map(fd, sizeof(struct client_page), MEMORY_SEAL_SEALED, &client->page, why);
 	if (rc)
-		mapping_give(client, sizeof(struct client_page));
+		mapping_uncharge(client, sizeof(struct client_page));
 	client_waited(client, wait_ns(&wait));
 	return rc;
 }

@@ -106,7 +106,7 @@ static int pause_check(struct client *client, const struct control_pause *in,
 	return 0;
 }
 
-/* ---- what stands ---- */
+/* ---- paused modules ---- */
 
 static struct engine *engines_end(const struct device *d)
 {
@@ -118,7 +118,7 @@ static void tell_engines(const struct device *d, bool stop_time)
 	for (struct engine *e = d->config.hca->engines; e < engines_end(d); e++) {
 		if (stop_time)
 			engine_stop_time(e);
-		stepping_set(e, d->standing);
+		stepping_set(e, d->paused);
 	}
 }
 
@@ -128,20 +128,20 @@ static void start_time(const struct device *d)
 		engine_start_time(e);
 }
 
-static bool any_stands(struct control *c)
+static bool any_paused(struct control *c)
 {
 	bool any = false;
 
 	FOR_EACH_DEVICE (d, c)
-		any |= d->standing != 0;
+		any |= d->paused != 0;
 	return any;
 }
 
-/* The data path does as the devices say when this returns. Time stops first and starts last, when
- * every lcore has noted for how long it stood. */
+/* Makes the data path pause what device.paused says, and waits for it. Time stops first and starts
+ * last, when every lcore has noted for how long it stood. */
 static void pause_apply(struct control *c)
 {
-	const bool any = any_stands(c);
+	const bool any = any_paused(c);
 
 	FOR_EACH_DEVICE (d, c)
 		tell_engines(d, any && device_may_stop(d));
@@ -151,27 +151,26 @@ static void pause_apply(struct control *c)
 			start_time(d);
 }
 
-/* Those of the modules that stand because of that client; NULL: because somebody wanted them kept. */
+/* The modules that are paused until that client ends; NULL: until they are resumed. */
 static uint32_t held_by(const struct device *d, const struct client *client)
 {
 	uint32_t modules = 0;
 
 	for (unsigned int i = 0; i < MODULE_COUNT; i++)
-		if (d->standing & 1u << i && d->holder[i] == client)
+		if (d->paused & 1u << i && d->holder[i] == client)
 			modules |= 1u << i;
 	return modules;
 }
 
 static void pause_hold(struct device *d, uint32_t modules, struct client *holder)
 {
-	d->standing |= modules;
+	d->paused |= modules;
 	for (unsigned int i = 0; i < MODULE_COUNT; i++)
 		if (modules & 1u << i)
 			d->holder[i] = holder;
 }
 
-/* Ends the connections that have nothing more to wait for, except that of whoever asked; NULL:
- * nobody did. */
+/* Ends the connections that hold no module any more, except the one that asked for it (or NULL). */
 static void end_holders(struct control *c, const struct client *asking)
 {
 	for (struct client *client = c->clients; client; client = client->next) {
@@ -200,7 +199,7 @@ int run_pause(struct call *call)
 	if (rc || !modules)
 		return rc;
 	FOR_EACH_DEVICE (d, c) {
-		uint32_t ours = in->keep ? modules : modules & ~d->standing;
+		uint32_t ours = in->keep ? modules : modules & ~d->paused;
 
 		if (!is_meant(d, in) || !device_may_stop(d))
 			continue;
@@ -219,7 +218,7 @@ int run_pause(struct call *call)
 	if (!out->text[0])
 		return refuse(out, -EBUSY, "%s is paused already", in->name);
 	pause_apply(c);
-	end_holders(c, client); /* what was theirs is kept now */
+	end_holders(c, client); /* theirs may be paused until resumed now */
 	return 0;
 }
 
@@ -235,9 +234,9 @@ int run_resume(struct call *call)
 	if (rc || !modules)
 		return rc;
 	FOR_EACH_DEVICE (d, c) {
-		uint32_t resumed = is_meant(d, in) ? modules & d->standing : 0;
+		uint32_t resumed = is_meant(d, in) ? modules & d->paused : 0;
 
-		d->standing &= ~resumed;
+		d->paused &= ~resumed;
 		say_modules(out, d, resumed, "resumed");
 		if (resumed)
 			CLIENT_LOG(client, NOTICE, "user %u resumes %s of %s",
@@ -253,9 +252,9 @@ int run_resume(struct call *call)
 
 void pause_device_end(struct control *c, struct device *d)
 {
-	if (!d->standing)
+	if (!d->paused)
 		return;
-	d->standing = 0;
+	d->paused = 0;
 	pause_apply(c);
 	end_holders(c, NULL);
 }
@@ -263,12 +262,12 @@ void pause_device_end(struct control *c, struct device *d)
 void control_debug_changed(struct control *c)
 {
 	captures_debug_changed(c);
-	if (!any_stands(c))
+	if (!any_paused(c))
 		return;
 	FOR_EACH_DEVICE (d, c) {
-		if (!d->standing || device_may_stop(d))
+		if (!d->paused || device_may_stop(d))
 			continue;
-		d->standing = 0;
+		d->paused = 0;
 		LOG(NOTICE, "%s runs again: its setting debug is off", d->config.name);
 	}
 	pause_apply(c);
@@ -285,7 +284,7 @@ void pause_client_end(struct client *client)
 	FOR_EACH_DEVICE (d, c) {
 		uint32_t resumed = held_by(d, client);
 
-		d->standing &= ~resumed;
+		d->paused &= ~resumed;
 		if (resumed)
 			CLIENT_LOG(client, NOTICE, "has gone: %s runs again", d->config.name);
 	}
@@ -381,7 +380,7 @@ int run_step(struct call *call)
 		return -EINVAL;
 	FOR_EACH_DEVICE (d, c)
 		for (unsigned int i = 0; i < MODULE_COUNT && !rc; i++)
-			if (is_meant(d, in) && modules & d->standing & 1u << i)
+			if (is_meant(d, in) && modules & d->paused & 1u << i)
 				rc = step_module(c, d, i, in->steps, out);
 	if (!rc && !out->text[0])
 		return in->name[0] ? refuse(out, -EINVAL, "%s is not paused", in->name)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The requests of the control socket on pieces: client memory that is mapped into the daemon once,
- * for all MRs that will lie in it. All that a request says is the client's word. Control thread.
+ * for all MRs in it. Requests are not to be trusted. Control thread.
  *
- * A mapping that has been touched takes long to unmap, about 20 ms per GiB: it is unmapped bit by
- * bit, between the requests of other clients, and populated likewise. Both take their user's part of
- * the thread's time.
+ * A mapping that has been touched takes long to unmap, about 20 ms per GiB: it is unmapped in
+ * steps, between the requests of other clients, and populated likewise. Both are charged to their
+ * user's part of the thread's time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 enum {
 	TURN_NS = 50000, /* for all users in a turn of the control thread */
-	TURN_LOOKS = 8,	 /* users looked at in a turn, who may have used up their time */
+	TURN_LOOKS = 8,	 /* users looked at in a turn, even if they have used up their time */
 	UNMAP_QUICK_NS = 25000,
 };
 /* Bytes per step: few, doubled as long as steps are quick, as with memory that was not touched. A
@@ -38,7 +38,8 @@ struct unmapping {
 
 /* ---- users' turns ---- */
 
-/* The long work of a client's user, to which the caller adds some: the user gets turns from now on. NULL: no memory. */
+/* The long work of a client's user, for the caller to add to: from now on it gets turns. NULL: no
+ * memory. */
 static struct long_work *long_work_of(const struct client *client)
 {
 	struct control *c = client->control;
@@ -61,7 +62,7 @@ static struct long_work *long_work_of(const struct client *client)
 	return w;
 }
 
-/* Something has been removed from it: without any work the user gets no more turns. */
+/* Frees the long work if nothing is left of it. */
 static void long_work_removed(struct control *c, struct long_work *w)
 {
 	if (!TAILQ_EMPTY(&w->unmapping) || !TAILQ_EMPTY(&w->populating))
@@ -75,7 +76,7 @@ static void long_work_removed(struct control *c, struct long_work *w)
 
 /* ---- mappings ---- */
 
-/* The last bytes first: what is left keeps its beginning. */
+/* Unmaps the last bytes first, so that the start stays the same. */
 static void unmap_step(struct control *c, struct unmapping *l)
 {
 	uint64_t bytes = l->bytes < l->step ? l->bytes : l->step, begun = control_now_ns(), ns;
@@ -105,7 +106,7 @@ static void unmap_step(struct control *c, struct unmapping *l)
 	free(l);
 }
 
-/* Unmaps some. False: there is nothing, or not now. */
+/* Unmaps some. False: there is nothing to unmap, or not now. */
 static bool unmap_next(struct control *c, const struct long_work *w)
 {
 	struct unmapping *l = TAILQ_FIRST(&w->unmapping);
@@ -117,7 +118,7 @@ static bool unmap_next(struct control *c, const struct long_work *w)
 }
 
 /* Memory being unmapped still counts: a request that does not fit only because of it waits. */
-static int piece_take(struct client *client, enum share row, uint64_t n)
+static int charge_or_wait(struct client *client, enum share row, uint64_t n)
 {
 	struct share_client *s = &client->shares;
 	struct control *c = client->control;
@@ -133,23 +134,23 @@ bool mapping_deferred(struct client *client)
 	return client->control->contended && share_use(&client->shares, SHARE_waited_ms, 0);
 }
 
-int mapping_take(struct client *client, uint64_t bytes)
+int mapping_charge(struct client *client, uint64_t bytes)
 {
 	int rc;
 
 	if (mapping_deferred(client))
 		return -EAGAIN;
 	rc = bytes > CONTROL_PIECE_BYTES_MAX ? -ENOSPC
-					     : piece_take(client, SHARE_mapped_bytes, bytes);
+					     : charge_or_wait(client, SHARE_mapped_bytes, bytes);
 	if (rc)
 		return rc;
-	rc = piece_take(client, SHARE_mappings, 1);
+	rc = charge_or_wait(client, SHARE_mappings, 1);
 	if (rc)
 		share_give(&client->shares, SHARE_mapped_bytes, bytes);
 	return rc;
 }
 
-void mapping_give(struct client *client, uint64_t bytes)
+void mapping_uncharge(struct client *client, uint64_t bytes)
 {
 	share_give(&client->shares, SHARE_mapped_bytes, bytes);
 	share_give(&client->shares, SHARE_mappings, 1);
@@ -161,16 +162,16 @@ static int map_piece(const struct call *call, const struct control_piece *in, st
 	struct client *client = call->client;
 	const char *why = "more than there is room for";
 	const struct wait wait = wait_begin();
-	int rc = mapping_take(client, in->bytes);
+	int rc = mapping_charge(client, in->bytes);
 
 	if (!rc) {
 		rc = memory_map_piece(call->fds[0], in->offset, in->bytes, piece->read_only,
 				      &piece->mapping, &why);
 		if (rc)
-			mapping_give(client, in->bytes);
+			mapping_uncharge(client, in->bytes);
 	}
 	if (!rc) {
-		memory_belongs(&piece->mapping, client->uid);
+		memory_set_owner(&piece->mapping, client->uid);
 		client_bind(client, piece->mapping.base, piece->mapping.bytes);
 	} else if (wanted && rc != -EAGAIN)
 		CLIENT_LOG(client, WARNING, "piece refused: it is %s", why);
@@ -233,7 +234,8 @@ int run_drop_piece(struct call *call)
 
 	if (rc)
 		return rc;
-	/* No MR lies in it; those that did were invalidated and have quiesced. */
+	/* No MR lies in it any more; those that did were invalidated, and the data path has left
+	 * them. */
 	client_held_up(call->client, memory_held_up_ns(&piece->mapping));
 	piece_unmap(piece);
 	object_drop(&piece->object);
@@ -242,24 +244,24 @@ int run_drop_piece(struct call *call)
 
 /* ---- populating ---- */
 
-static uint64_t piece_least(uint64_t a, uint64_t b)
+static uint64_t min_bytes(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
 static void populate_some(struct piece *piece)
 {
-	uint64_t bytes = piece_least(piece->populate_to - piece->populate_from, POPULATE_BYTES);
+	uint64_t bytes = min_bytes(piece->populate_to - piece->populate_from, POPULATE_BYTES);
 	uint64_t begun = control_now_ns();
 
 	memory_populate(&piece->mapping, piece->populate_from, bytes);
 	piece->populate_from += bytes;
 	if (piece->populate_from == piece->populate_to)
 		TAILQ_REMOVE(&piece->of->populating, piece, of_populating);
-	users_served(piece->object.client, begun);
+	users_charge(piece->object.client, begun);
 }
 
-/* As unmap_next(). */
+/* Populates some. False: there is nothing to populate, or not now. */
 static bool populate_next(struct control *c, const struct long_work *w)
 {
 	struct piece *piece = TAILQ_FIRST(&w->populating);
@@ -282,15 +284,15 @@ void piece_populate(struct piece *piece, uint64_t offset, uint64_t bytes, bool a
 	if (!waits) {
 		piece->of = long_work_of(piece->object.client);
 		if (!piece->of)
-			return; /* its pages come one by one */
+			return; /* its pages are mapped when they are touched */
 		piece->populate_from = offset;
 		piece->populate_to = offset + bytes;
 		TAILQ_INSERT_TAIL(&piece->of->populating, piece, of_populating);
 		piece->object.client->control->pieces_changed = true;
 		return;
 	}
-	/* What lies between comes with it, as far as it exists. */
-	piece->populate_from = piece_least(piece->populate_from, offset);
+	/* One range: includes what lies between the two. */
+	piece->populate_from = min_bytes(piece->populate_from, offset);
 	if (piece->populate_to < offset + bytes)
 		piece->populate_to = offset + bytes;
 }
@@ -306,8 +308,8 @@ static void forget_populating(struct piece *piece)
 
 int piece_register(struct piece *piece, uint64_t bytes)
 {
-	uint64_t has = piece->mapping.bytes, before = piece_least(piece->registered, has);
-	uint64_t more = piece_least(piece->registered + bytes, has) - before;
+	uint64_t has = piece->mapping.bytes, before = min_bytes(piece->registered, has);
+	uint64_t more = min_bytes(piece->registered + bytes, has) - before;
 	int rc = share_take(&piece->object.client->shares, SHARE_registered_bytes, more);
 
 	if (!rc)
@@ -317,11 +319,11 @@ int piece_register(struct piece *piece, uint64_t bytes)
 
 void piece_deregister(struct piece *piece, uint64_t bytes)
 {
-	uint64_t has = piece->mapping.bytes, before = piece_least(piece->registered, has);
+	uint64_t has = piece->mapping.bytes, before = min_bytes(piece->registered, has);
 
 	piece->registered -= bytes;
 	share_give(&piece->object.client->shares, SHARE_registered_bytes,
-		   before - piece_least(piece->registered, has));
+		   before - min_bytes(piece->registered, has));
 }
 
 /* ---- unmapping ---- */
@@ -338,7 +340,7 @@ void mapping_unmap_later(struct client *client, struct mapping *m)
 	if (!l) {
 		if (w)
 			long_work_removed(client->control, w);
-		mapping_give(client, m->bytes);
+		mapping_uncharge(client, m->bytes);
 		memory_unmap(m);
 		return;
 	}
@@ -367,7 +369,7 @@ bool pieces_pending(const struct control *c)
 	return !TAILQ_EMPTY(&c->long_turns);
 }
 
-/* The first user goes to the end, or is deferred if in debt. False: deferred. */
+/* Moves the first user to the end of the turns, or defers it if it is in debt. False: deferred. */
 static bool take_turn_or_defer(struct control *c, struct long_work *w)
 {
 	const struct unmapping *l = TAILQ_FIRST(&w->unmapping);
@@ -390,7 +392,7 @@ void pieces_resume(struct control *c)
 	TAILQ_CONCAT(&c->long_turns, &c->long_deferred, of_control);
 }
 
-/* Works for the first user. False: nothing was done. */
+/* Does some work of the first user. False: nothing was done. */
 static bool long_turn(struct control *c)
 {
 	struct long_work *w = TAILQ_FIRST(&c->long_turns);
@@ -418,7 +420,7 @@ void pieces_turn(struct control *c)
 		ns = control_now_ns() - begun;
 	}
 	if (done)
-		users_bulk_done(c, ns);
+		users_charge_bulk(c, ns);
 }
 
 void pieces_unmap_all(struct control *c)

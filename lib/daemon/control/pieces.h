@@ -4,13 +4,13 @@
 /* Pieces: client memory that is mapped into the daemon. */
 #include "control_priv.h"
 
-/* Has its user kept the control thread waiting for too long (SHARE_waited_ms)? */
+/* Is the user of the client in debt for time that the control thread waited (SHARE_waited_ms)? */
 bool mapping_deferred(struct client *client);
-/* The client's share for one more mapping of `bytes`. 0; -ENOSPC; -EAGAIN: it will fit when
- * others have been unmapped, or its user is in debt (SHARE_waited_ms). Given back by mapping_give(), or by
- * mapping_unmap_later() when it is unmapped. */
-int mapping_take(struct client *client, uint64_t bytes);
-void mapping_give(struct client *client, uint64_t bytes);
+/* Charges the client for one more mapping of `bytes`. 0; -ENOSPC; -EAGAIN: it will fit when others
+ * have been unmapped, or its user is in debt. Undone by mapping_uncharge(), or by
+ * mapping_unmap_later() when it has been unmapped. */
+int mapping_charge(struct client *client, uint64_t bytes);
+void mapping_uncharge(struct client *client, uint64_t bytes);
 /* Starts unmapping it, bit by bit: pieces_turn(). Nothing may access it any more. */
 void mapping_unmap_later(struct client *client, struct mapping *m);
 /* The same of a piece. The object stays. */

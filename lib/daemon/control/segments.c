@@ -131,8 +131,8 @@ static int segment_check(struct client *client, const struct control_segment *in
 	return -ENOSPC;
 }
 
-/* All of a segment, attached. 0; -EPERM: of another namespace; as segment_check() and mapping_take(); -errno of
- * shmat(). */
+/* Attaches a whole segment. 0; -EPERM: of another namespace; as segment_check() and
+ * mapping_charge(); -errno of shmat(). */
 static int attach(struct client *client, const struct control_segment *in, void **at,
 		  uint64_t *bytes, uint64_t *page_bytes)
 {
@@ -154,7 +154,7 @@ static int attach(struct client *client, const struct control_segment *in, void 
 	*page_bytes = page_bytes_of((int)in->id);
 	rc = *page_bytes ? segment_check(client, in, *page_bytes, bytes) : -ENOSPC;
 	if (!rc)
-		rc = mapping_take(client, *bytes);
+		rc = mapping_charge(client, *bytes);
 	if (rc)
 		shmdt(*at);
 	return rc;
@@ -188,20 +188,20 @@ int run_add_segment(struct call *call)
 	piece = object_make(client, OBJECT_PIECE, sizeof(*piece), &rc);
 	if (!piece) {
 		shmdt(at);
-		mapping_give(client, bytes);
+		mapping_uncharge(client, bytes);
 		return rc;
 	}
 	piece->read_only = in->flags & PIECE_READ_ONLY;
-	rc = memory_mapped(at, bytes, page_bytes,
-			   piece->read_only ? PROT_READ : PROT_READ | PROT_WRITE, &piece->mapping,
-			   &why);
+	rc = memory_adopt(at, bytes, page_bytes,
+			  piece->read_only ? PROT_READ : PROT_READ | PROT_WRITE, &piece->mapping,
+			  &why);
 	if (rc) {
-		mapping_give(client, bytes);
+		mapping_uncharge(client, bytes);
 		object_drop(&piece->object);
 		return rc;
 	}
 	piece->mapping.reports_residence = segment_is_ours((int)in->id);
-	memory_belongs(&piece->mapping, client->uid);
+	memory_set_owner(&piece->mapping, client->uid);
 	client_bind(client, at, bytes);
 	*(struct control_number *)call->reply =
 		(struct control_number){.number = piece->object.number};

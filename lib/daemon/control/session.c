@@ -91,8 +91,8 @@ static struct counters *refusals_of(const struct client *client)
 	return &d->config.hca->counters;
 }
 
-/* Only these wait: for the data path, for a neighbour, for the connection manager, or until mappings have left. From any other
- * request -EAGAIN is a system call's and final. */
+/* Only these wait: for the data path, for a neighbour, for the connection manager, or until
+ * mappings have left. From any other request -EAGAIN is a system call's and final. */
 static bool may_wait(uint32_t type)
 {
 	switch (type) {
@@ -132,7 +132,7 @@ static int session_run(struct client *client, const int *fds)
 		rc = -ENOMEM;
 	if (rc) {
 		count(refusals_of(client), COUNTER_control_refused);
-		user_refused(client->user, client->control->turned_ns);
+		user_note_refusal(client->user, client->control->turn_begun_ns);
 	}
 	if (!session_reply(client, h, rc, call.text ? call.text : (const void *)body,
 			   call.text ? call.text_bytes : row->reply_bytes, call.reply_fd)) {
@@ -186,7 +186,7 @@ static unsigned int session_retry(struct client *client, uint64_t now)
 	int rc = may ? session_run(client, client->waits_with.fd) : -EAGAIN;
 
 	if (may)
-		users_served(client, begun);
+		users_charge(client, begun);
 	if (rc != -EAGAIN) {
 		session_forget(client);
 		control_rearm(client, true);
@@ -260,7 +260,7 @@ static bool session_serve_one(struct client *client)
 
 unsigned int session_serve(struct client *client)
 {
-	const uint64_t asked_ns = control_now_ns();
+	const uint64_t arrived_ns = control_now_ns();
 	unsigned int n = 0;
 	bool more = true;
 
@@ -269,10 +269,10 @@ unsigned int session_serve(struct client *client)
 		uint64_t begun = control_now_ns();
 
 		more = session_serve_one(client);
-		users_served(client, begun);
+		users_charge(client, begun);
 		n += more;
 	}
 	if (n)
-		users_answered(client, asked_ns);
+		users_note_answer(client, arrived_ns);
 	return n;
 }

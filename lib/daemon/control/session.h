@@ -12,7 +12,7 @@ struct call {
 	void *reply;	/* CONTROL_BYTES_MAX, zeroed */
 	const int *fds; /* the number in the request's row; closed by the caller */
 	int reply_fd;	/* >= 0: sent with the reply; closed by the caller */
-	/* Not NULL: so many bytes of it are the reply, instead. It stays as it is until then. */
+	/* Not NULL: the reply, of text_bytes, instead; valid until it has been sent. */
 	const char *text;
 	uint32_t text_bytes;
 };
@@ -29,9 +29,9 @@ extern const struct request_row request_rows[CONTROL_TYPE_END];
 unsigned int session_serve(struct client *client);
 /* Has the client sent a message that has not been received yet? */
 bool session_has_request(const struct client *client);
-/* Asks again for the pending requests whose time has come. Returns how many were answered. */
+/* Retries the pending requests that are due. Returns how many were answered. */
 unsigned int sessions_retry(struct control *c);
-/* A client that is being destroyed waits for nothing any more. */
+/* Drops the pending request of a client that is being destroyed. */
 void session_forget(struct client *client);
 
 /* Handlers of requests: objects.c, memory_windows.c, queue_pairs.c and so on. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests about the daemon itself: its settings, who may change them, and what it shows. What they are
- * and how they are applied is the daemon's (control_settings_ops, control_view_fn). Control thread. */
+/* Requests about the daemon itself: its settings, who may change them, and what it shows. What they
+ * are and how they are applied is the daemon's (control_settings_ops, control_view_fn). Control
+ * thread. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,8 +116,8 @@ int run_reload(struct call *call)
 						       out->text, sizeof(out->text)));
 }
 
-/* Whoever may connect may look; the view decides what he sees of others. A client that does not take its replies is disconnected, so that it
- * holds no more of them than its socket does. */
+/* Whoever may connect may look; the view decides what he sees of others. A client that does not
+ * take its replies is disconnected, so that it holds no more of them than its socket does. */
 int run_view(struct call *call)
 {
 	struct control *c = call->client->control;

@@ -2,19 +2,19 @@
 /*
  * Divides the thread's time by user. Control thread.
  *
- * Each user gets a part of each turn (SHARE_control_us). With that rule alone, a client that waits for
- * each answer before it sends the next request would wait a whole turn of others' work for each
- * answer, and the thread would keep a CPU busy all the time. So bulk work is deferred: populating,
- * unmapping, and the requests of users who queue more of them than fit into their part of a turn, or
- * whose requests are refused again and again. All bulk work together
+ * Each user gets a part of each turn (SHARE_control_us). With that rule alone, a client that waits
+ * for each answer before it sends the next request would wait a whole turn of others' work for
+ * each, and the thread would keep a CPU busy all the time. So bulk work is deferred: populating,
+ * unmapping, and the requests of users who queue more than fit into their part of a turn, or whose
+ * requests are refused again and again. All bulk work together
  *
- *     - takes at most a sixth of the thread's time, in small pieces, and leaves the CPU to programs in
- *       between; and
- *     - waits while another user, who has just been answered, is likely to send the next request, but
- *       never longer than BULK_DUE_NS.
+ *     - takes at most a sixth of the thread's time, in small pieces, and leaves the CPU to programs
+ *       in between; and
+ *     - waits while another user, who has just been answered, is likely to send the next request,
+ *       but never longer than BULK_DUE_NS.
  *
- * None of this applies while only one user is connected; nor is excess time then deducted from later
- * turns.
+ * None of this applies while only one user is connected; nor is excess time then deducted from
+ * later turns.
  */
 #include <errno.h>
 #include <poll.h>
@@ -32,7 +32,7 @@ enum {
 	BULK_PAUSE_FACTOR = 5, /* a pause after bulk work, in multiples of the time it took, ... */
 	BULK_PAUSE_NS_MAX = 2000000, /* ... but no longer than this */
 	BULK_DUE_NS = 2000000,	     /* bulk work waits no longer than this for others */
-	AWAITED_NS = 200000,	     /* for the next request of a user who has been answered */
+	AWAITED_NS = 200000,	     /* within it a user who was answered should send again */
 	REFUSED_NS = 10000000,	     /* two refusals within this time make a user's requests bulk */
 };
 
@@ -45,7 +45,7 @@ static void update_contended(struct control *c)
 	const struct user *u;
 
 	TAILQ_FOREACH (u, &c->users, of_control)
-		n += u->uid != c->owner || u->strangers;
+		n += u->uid != c->owner || u->foreign;
 	c->contended = n > 1;
 	if (!c->contended)
 		pieces_resume(c);
@@ -67,7 +67,7 @@ static struct user *user_make(struct control *c, uint32_t uid)
 	return u;
 }
 
-int user_join(struct client *client)
+int user_add_client(struct client *client)
 {
 	struct control *c = client->control;
 	unsigned int others = 0;
@@ -85,18 +85,18 @@ int user_join(struct client *client)
 	if (!u)
 		return -ENOMEM;
 	u->clients++;
-	u->strangers += !client->own;
+	u->foreign += !client->own;
 	client->user = u;
 	update_contended(c);
 	return 0;
 }
 
-void user_leave(struct client *client)
+void user_remove_client(struct client *client)
 {
 	struct control *c = client->control;
 	struct user *u = client->user;
 
-	u->strangers -= !client->own;
+	u->foreign -= !client->own;
 	if (--u->clients == 0) {
 		TAILQ_REMOVE(&c->users, u, of_control);
 		close(u->epoll);
@@ -107,10 +107,10 @@ void user_leave(struct client *client)
 
 static bool is_bulk(const struct control *c, const struct user *u)
 {
-	return c->contended && c->turned_ns < u->bulk_until_ns;
+	return c->contended && c->turn_begun_ns < u->bulk_until_ns;
 }
 
-void user_refused(struct user *u, uint64_t now)
+void user_note_refusal(struct user *u, uint64_t now)
 {
 	if (now - u->refused_ns < REFUSED_NS)
 		u->bulk_until_ns = now + BULK_NS;
@@ -144,7 +144,7 @@ int users_wait(struct control *c, uint64_t timeout_ns)
 	return n < 0 ? -errno : n > 0;
 }
 
-int users_turn_wait(struct control *c, int timeout_ms)
+int users_poll(struct control *c, int timeout_ms)
 {
 	unsigned int i = 1;
 	struct user *u;
@@ -176,7 +176,7 @@ static uint64_t bulk_resumes_ns(const struct control *c)
 
 static bool bulk_allowed(struct control *c)
 {
-	bool may = c->turned_ns >= bulk_resumes_ns(c);
+	bool may = c->turn_begun_ns >= bulk_resumes_ns(c);
 
 	c->bulk_deferred |= !may;
 	return may;
@@ -184,10 +184,10 @@ static bool bulk_allowed(struct control *c)
 
 bool users_bulk_allowed(struct control *c, const struct share_user *of)
 {
-	return (of == c->awaited && c->turned_ns >= c->bulk_paused_until_ns) || bulk_allowed(c);
+	return (of == c->awaited && c->turn_begun_ns >= c->bulk_paused_until_ns) || bulk_allowed(c);
 }
 
-void users_bulk_done(struct control *c, uint64_t ns)
+void users_charge_bulk(struct control *c, uint64_t ns)
 {
 	c->bulk_ns = ns;
 	c->bulk_limit_ns = ns + BULK_TURN_NS;
@@ -200,7 +200,7 @@ void users_turn_begin(struct control *c)
 	c->bulk_deferred = false;
 	c->bulk_ns = 0;
 	c->bulk_limit_ns = BULK_TURN_NS;
-	if (c->turned_ns < bulk_resumes_ns(c))
+	if (c->turn_begun_ns < bulk_resumes_ns(c))
 		return;
 	TAILQ_FOREACH (u, &c->users, of_control) {
 		u->ready |= u->deferred;
@@ -259,7 +259,7 @@ bool users_may_serve(struct client *client)
 	return may;
 }
 
-void users_served(struct client *client, uint64_t since_ns)
+void users_charge(struct client *client, uint64_t since_ns)
 {
 	uint64_t ns = control_now_ns() - since_ns;
 
@@ -269,21 +269,22 @@ void users_served(struct client *client, uint64_t since_ns)
 		client->control->bulk_ns += ns;
 }
 
-void users_answered(struct client *client, uint64_t asked_ns)
+void users_note_answer(struct client *client, uint64_t arrived_ns)
 {
 	struct control *c = client->control;
 	uint64_t now = control_now_ns();
 
 	if (is_bulk(c, client->user))
 		return;
-	look_end(&c->look, asked_ns);
+	look_end(&c->look, arrived_ns);
 	look_begin(&c->look, now);
 	c->answered = client;
 	c->awaited = client->shares.user;
 	c->awaited_until_ns = now + AWAITED_NS;
 }
 
-/* A client that waits for each answer has only one request queued, however long each takes. */
+/* A user's requests are bulk if they queue up for several turns. A client that waits for each
+ * answer has only one queued, however long each takes. */
 static void detect_bulk(struct control *c, struct user *u)
 {
 	if (u->out_of_time && !u->served)
@@ -291,7 +292,7 @@ static void detect_bulk(struct control *c, struct user *u)
 	if (!u->backlogged || !u->out_of_time)
 		u->backlogged_turns = 0;
 	else if (++u->backlogged_turns >= BACKLOGGED_TURNS)
-		u->bulk_until_ns = c->turned_ns + BULK_NS;
+		u->bulk_until_ns = c->turn_begun_ns + BULK_NS;
 }
 
 void user_check_backlog(const struct client *client)

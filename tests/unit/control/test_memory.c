@@ -100,7 +100,7 @@ TEST(sigbus__within_the_mapping)
 		mmap(at + PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, cut, 0),
 		at + PAGE);
 	assert_int_equal(ftruncate(cut, 0), 0);
-	assert_int_equal(memory_mapped(at + PAGE, PAGE, 4 * PAGE, PROT_READ | PROT_WRITE, &m, &why),
+	assert_int_equal(memory_adopt(at + PAGE, PAGE, 4 * PAGE, PROT_READ | PROT_WRITE, &m, &why),
 			 0);
 	assert_int_equal(((volatile uint8_t *)at)[PAGE], 0);
 	assert_int_equal(at[0], 7);
@@ -125,7 +125,7 @@ TEST(sigbus__within_the_page)
 	assert_int_equal(memory_guard(), 0);
 	memset(room, 7, 8 * PAGE);
 	assert_ptr_equal(mmap(at, PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, cut, 0), at);
-	assert_int_equal(memory_mapped(at, 2 * PAGE, 4 * PAGE, PROT_READ, &m, &why), 0);
+	assert_int_equal(memory_adopt(at, 2 * PAGE, 4 * PAGE, PROT_READ, &m, &why), 0);
 	assert_int_equal(((volatile uint8_t *)at)[0], 0);
 	assert_int_equal(at[PAGE], 7);
 	memory_unmap(&m);
@@ -241,7 +241,7 @@ TEST_WITH(ranges__count_until_they_are_unmapped, with_shares, without)
 
 	while (memory_map_piece(fd, 0, 4096, false, &m[n], &why) == 0)
 		n++;
-	assert_int_equal(mapping_take(&client, 4096), 0);
+	assert_int_equal(mapping_charge(&client, 4096), 0);
 	piece.mapping = m[--n];
 	piece_unmap(&piece);
 	assert_int_equal(memory_map_piece(fd, 0, 4096, false, &m[n], &why), -ENOSPC);
@@ -271,16 +271,16 @@ TEST_WITH(pieces__wait_for_room_that_comes, with_shares, without)
 
 	/* 512 MiB for one user, 256 for one client */
 	shares_set_total(control.shares, SHARE_mapped_bytes, 0, 1024 << 20);
-	assert_int_equal(mapping_take(&brother, 256 << 20), 0);
-	assert_int_equal(mapping_take(&client, 96 << 20), 0);
+	assert_int_equal(mapping_charge(&brother, 256 << 20), 0);
+	assert_int_equal(mapping_charge(&client, 96 << 20), 0);
 	assert_int_equal(memory_map_piece(fd, 0, 96 << 20, false, &piece.mapping, &why), 0);
 	piece_unmap(&piece);
 	for (int leaves = 1; leaves >= 0; leaves--) {
 		for (unsigned int i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-			rc = mapping_take(&client, row[i].bytes << 20);
+			rc = mapping_charge(&client, row[i].bytes << 20);
 			assert_int_equal(rc, leaves ? row[i].before : row[i].after);
 			if (rc == 0)
-				mapping_give(&client, row[i].bytes << 20);
+				mapping_uncharge(&client, row[i].bytes << 20);
 			shares_info(control.shares, SHARE_mapped_bytes, 0, &info);
 			assert_int_equal(info.used >> 20, 256 + leaves * 96);
 		}
@@ -321,21 +321,21 @@ TEST(numbers__one_is_kept)
 	struct table t;
 
 	assert_int_equal(table_create(&t, 16, 16, 24, 0), 0);
-	assert_int_equal(table_add_kept(&t, &kept), -ENOSPC);
-	t.kept = 1;
+	assert_int_equal(table_add_reserved(&t, &kept), -ENOSPC);
+	t.reserved = 1;
 	for (int i = 0; i < 15; i++) {
 		assert_int_equal(table_add(&t, &objects[i]), 0);
 		assert_int_not_equal(objects[i].number & 15, 1);
 	}
 	assert_int_equal(table_add(&t, &objects[15]), -ENOSPC);
-	assert_int_equal(table_add_kept(&t, &kept), 0);
+	assert_int_equal(table_add_reserved(&t, &kept), 0);
 	assert_int_equal(kept.number, 1);
 	assert_ptr_equal(table_find(&t, 1, NULL), &kept);
-	assert_int_equal(table_add_kept(&t, &second), -EBUSY);
+	assert_int_equal(table_add_reserved(&t, &second), -EBUSY);
 	table_remove(&t, &kept);
 	assert_null(table_find(&t, 1, NULL));
 	assert_int_equal(table_add(&t, &objects[15]), -ENOSPC);
-	assert_int_equal(table_add_kept(&t, &second), 0);
+	assert_int_equal(table_add_reserved(&t, &second), 0);
 	table_destroy(&t);
 }
 

@@ -44,7 +44,7 @@ TEST(wait__looks_for_who_asks_on_and_on_and_not_for_long)
 		c->polled_count = 1;
 		now = control_now_ns();
 		c->look = (struct look){.since_ns = rows[i].soon ? now : 0};
-		users_answered(&client, now);
+		users_note_answer(&client, now);
 		c->answered = rows[i].answered ? &client : NULL;
 		*spent = rows[i].by_user;
 		*all = rows[i].by_all;
@@ -67,7 +67,7 @@ enum { MS = 1000000 };
 static void expect(struct control *c, uint64_t at_ns, struct client *bulk, bool bulk_may,
 		   struct client *other)
 {
-	c->turned_ns = at_ns;
+	c->turn_begun_ns = at_ns;
 	while (share_refill(c->shares, SHARE_control_us))
 		;
 	users_turn_begin(c);
@@ -90,15 +90,15 @@ TEST(bulk__pauses_and_waits_for_the_awaited_user)
 	TAILQ_INIT(&c->users);
 	assert_int_equal(share_client_begin(shares, 1000, 1, &bulk.shares), 0);
 	assert_int_equal(share_client_begin(shares, 1001, 2, &other.shares), 0);
-	user_refused(&user[0], now); /* once is no crime */
-	user_refused(&user[1], now);
+	user_note_refusal(&user[0], now); /* once is no crime */
+	user_note_refusal(&user[1], now);
 	expect(c, now, &bulk, true, &other);
-	user_refused(&user[0], now);
+	user_note_refusal(&user[0], now);
 	user[0].bulk_until_ns = UINT64_MAX;
 
 	/* twice as long as it took */
 	expect(c, now, &bulk, true, &other);
-	users_served(&bulk, control_now_ns() - MS);
+	users_charge(&bulk, control_now_ns() - MS);
 	users_turn_end(c);
 	assert_in_range(c->bulk_paused_until_ns, now + 2 * MS, UINT64_MAX);
 	now = c->bulk_paused_until_ns;
@@ -106,7 +106,7 @@ TEST(bulk__pauses_and_waits_for_the_awaited_user)
 	expect(c, now, &bulk, true, &other);
 
 	/* while the other one is awaited, whose own mappings are worked on; but not for long */
-	users_answered(&other, now);
+	users_note_answer(&other, now);
 	c->awaited_until_ns = now + 100 * MS;
 	c->bulk_due_ns = now + 2 * MS;
 	expect(c, now + 2 * MS - 1, &bulk, false, &other);
@@ -115,7 +115,7 @@ TEST(bulk__pauses_and_waits_for_the_awaited_user)
 	expect(c, now + 2 * MS, &bulk, true, &other);
 
 	/* who is served in bulk is not awaited */
-	users_answered(&bulk, now);
+	users_note_answer(&bulk, now);
 	assert_ptr_equal(c->awaited, other.shares.user);
 
 	/* and nobody waits for nobody */
@@ -140,11 +140,11 @@ TEST(bulk__is_served_at_once_when_allowed)
 	c->contended = true;
 	c->listener = -1;
 	c->bulk_paused_until_ns = MS;
-	for (c->turned_ns = MS - 1; c->turned_ns <= MS; c->turned_ns++) {
-		assert_int_equal(users_turn_wait(c, 0), 0); /* no descriptor says that it asks */
+	for (c->turn_begun_ns = MS - 1; c->turn_begun_ns <= MS; c->turn_begun_ns++) {
+		assert_int_equal(users_poll(c, 0), 0); /* no descriptor says that it asks */
 		users_turn_begin(c);
-		assert_int_equal(user.ready, c->turned_ns == MS);
-		assert_int_equal(user.deferred, c->turned_ns < MS);
+		assert_int_equal(user.ready, c->turn_begun_ns == MS);
+		assert_int_equal(user.deferred, c->turn_begun_ns < MS);
 	}
 	free(c);
 }
