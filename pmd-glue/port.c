@@ -251,6 +251,7 @@ void port_moved(struct port *port, const struct port_info *before)
 static void set_stopped(struct port *port)
 {
 	port->link.rx_burst = stopped_rx_burst;
+	port->link.rx_pending = NULL;
 	port->link.tx_burst = stopped_tx_burst;
 }
 
@@ -344,6 +345,7 @@ int port_start(struct port *port)
 		return error;
 	port->started = true;
 	port->link.rx_burst = port->driver->rx_burst;
+	port->link.rx_pending = port->driver->rx_pending;
 	port->link.tx_burst = port->driver->tx_burst;
 	return 0;
 }

@@ -87,6 +87,7 @@ struct port_driver {
 	void (*poll)(struct port *port, uint64_t now_ms); /* link state, driver's counters */
 	uint32_t (*speed_mbps)(struct port *port);
 	uint16_t (*rx_burst)(struct link_port *, uint16_t, struct rte_mbuf **, uint16_t);
+	bool (*rx_pending)(struct link_port *, uint16_t); /* NULL: only rx_burst() tells */
 	uint16_t (*tx_burst)(struct link_port *, uint16_t, struct rte_mbuf **, uint16_t);
 	/* The port's groups have changed: lets their frames in. NULL: nothing keeps them out. */
 	void (*update_groups)(struct port *port);

@@ -62,6 +62,13 @@ static uint16_t ring_rx_burst(struct link_port *link, uint16_t queue, struct rte
 	return rx_frames(&port->queue[queue], frames, n, ring_raw_rx);
 }
 
+static bool ring_rx_pending(struct link_port *link, uint16_t queue)
+{
+	struct port_queue *q = &((struct port *)link)->queue[queue];
+
+	return !ring_empty(q->rx_ring) || has_pending(q);
+}
+
 static uint16_t ring_tx_burst(struct link_port *link, uint16_t queue, struct rte_mbuf **frames,
 			      uint16_t n)
 {
@@ -231,6 +238,7 @@ const struct port_driver ring_port_driver = {
 	.poll = ring_poll,
 	.speed_mbps = ring_speed,
 	.rx_burst = ring_rx_burst,
+	.rx_pending = ring_rx_pending,
 	.tx_burst = ring_tx_burst,
 	.tx_plain = ring_tx_plain,
 };

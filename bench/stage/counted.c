@@ -24,9 +24,9 @@ static __attribute__((noinline)) int counted_round(struct rig *r, const struct w
 	while (done < messages) {
 		int got, received;
 
-		while (posted < messages && posted - done + WORKLOAD_POST <= w->window) {
-			rig_post(r, 0, w->opcode, w->bytes, WORKLOAD_POST, w->list);
-			posted += WORKLOAD_POST;
+		while (posted < messages && posted - done + workload_post(w) <= w->window) {
+			rig_post(r, 0, w->opcode, w->bytes, workload_post(w), w->list);
+			posted += workload_post(w);
 		}
 		now_ns += ROUND_NS;
 		for (unsigned i = 0; i < 2; i++)

@@ -29,6 +29,7 @@ static const struct workload workloads[] = {
 	{"64-byte reads, lists of 16", USER_RDMA_READ, 64, WINDOW, 16},
 	{"64-KiB reads, 4-KiB packets", USER_RDMA_READ, 65536, 32, 1},
 	{"atomics, lists of 16", USER_ATOMIC_FA, 8, WINDOW, 16},
+	{"8-byte writes, one at a time", USER_RDMA_WRITE, 8, 1, 1},
 };
 enum { WORKLOADS = sizeof(workloads) / sizeof(*workloads) };
 
@@ -100,9 +101,9 @@ static int run(struct rig *r, const struct workload *w, uint64_t cycles, struct 
 
 		if (!more && outstanding == 0)
 			return 0;
-		while (more && outstanding + WORKLOAD_POST <= w->window) {
-			rig_post(r, 0, w->opcode, w->bytes, WORKLOAD_POST, w->list);
-			outstanding += WORKLOAD_POST;
+		while (more && outstanding + workload_post(w) <= w->window) {
+			rig_post(r, 0, w->opcode, w->bytes, workload_post(w), w->list);
+			outstanding += workload_post(w);
 		}
 		poll_all(r, t);
 		done = rig_poll(r, 0, 0);

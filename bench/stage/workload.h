@@ -4,7 +4,7 @@
 /* The actions of the rig's client. */
 #include "host-abi/wqe.h"
 
-enum { WORKLOAD_POST = 32 }; /* messages posted at once */
+enum { WORKLOAD_POST = 32 }; /* messages posted at once, at most */
 
 struct workload {
 	const char *name;
@@ -13,5 +13,10 @@ struct workload {
 	unsigned window; /* messages outstanding */
 	unsigned list;	 /* descriptors of one doorbell */
 };
+
+static inline unsigned workload_post(const struct workload *w)
+{
+	return w->window < WORKLOAD_POST ? w->window : WORKLOAD_POST;
+}
 
 #endif

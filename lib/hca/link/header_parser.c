@@ -453,7 +453,7 @@ static void heard(struct engine *e, struct hp *hp, unsigned asked, unsigned n, u
 	hp->backlog = PORT_FRAMES;
 }
 
-unsigned hp_poll(struct engine *e)
+static __rte_noinline unsigned hp_work(struct engine *e)
 {
 	uint64_t now_ns = engine_now(e);
 	struct rte_mbuf *m[BURST], *request[BURST], *response[BURST];
@@ -502,6 +502,25 @@ unsigned hp_poll(struct engine *e)
 	if (unlikely(hp->waits)) /* with the room that the others have left */
 		multicast_deliver(e);
 	return n;
+}
+
+/* The port says that nothing has arrived. */
+static inline bool port_is_quiet(struct engine *e)
+{
+	bool (*pending)(struct link_port *, uint16_t) = e->link->rx_pending;
+
+	return pending && !pending(e->link, e->index);
+}
+
+unsigned hp_poll(struct engine *e)
+{
+	struct hp *hp = e->hp;
+
+	if (hp->waits || !port_is_quiet(e))
+		return hp_work(e);
+	call_note(&e->stage[STAGE_HEADER_PARSE], CALL_HP_RXA, 1);
+	heard(e, hp, 1, 0, engine_now(e));
+	return 0;
 }
 
 int hp_create(struct engine *e)

@@ -105,7 +105,7 @@ static bool send_waiting(struct engine *e, struct txa *t)
 	return false;
 }
 
-unsigned txa_poll(struct engine *e)
+static __rte_noinline unsigned txa_work(struct engine *e)
 {
 	static const enum channel_id inputs[] = {CHANNEL_RPG_TXA, CHANNEL_RESPG_TXA};
 	struct txa *t = e->txa;
@@ -122,4 +122,14 @@ unsigned txa_poll(struct engine *e)
 		idle = t->count ? 0 : idle + 1;
 	}
 	return total;
+}
+
+unsigned txa_poll(struct engine *e)
+{
+	const struct txa *t = e->txa;
+
+	if (t->first == t->count && channel_idle(&e->channel[CHANNEL_RPG_TXA]) &&
+	    channel_idle(&e->channel[CHANNEL_RESPG_TXA]))
+		return 0;
+	return txa_work(e);
 }

@@ -233,7 +233,7 @@ static unsigned take(struct engine *e, enum channel_id from, unsigned room)
 	return n;
 }
 
-unsigned rpg_poll(struct engine *e)
+static __rte_noinline unsigned rpg_work(struct engine *e)
 {
 	unsigned room = channel_room(&e->channel[CHANNEL_RPG_TXA]), total = 0, n;
 	static const enum channel_id inputs[] = {CHANNEL_RTC_RPG, CHANNEL_RRC_RPG};
@@ -246,4 +246,12 @@ unsigned rpg_poll(struct engine *e)
 		} while (n == BURST);
 	}
 	return total;
+}
+
+unsigned rpg_poll(struct engine *e)
+{
+	if (channel_idle(&e->channel[CHANNEL_RTC_RPG]) &&
+	    channel_idle(&e->channel[CHANNEL_RRC_RPG]))
+		return 0;
+	return rpg_work(e);
 }

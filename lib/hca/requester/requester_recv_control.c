@@ -409,7 +409,7 @@ static unsigned take_responses(struct engine *e)
 	return n;
 }
 
-unsigned rrc_poll(struct engine *e)
+static __rte_noinline unsigned rrc_work(struct engine *e)
 {
 	struct rrc *rrc = e->rrc;
 	unsigned n;
@@ -425,4 +425,22 @@ unsigned rrc_poll(struct engine *e)
 	n += rrc_look_at_link(e);
 	n += take_bad_requests(e);
 	return n + retransmit_poll(e);
+}
+
+/* Has nothing come, and does nothing wait here for time to pass, or for room? */
+static inline bool rrc_idle(struct engine *e)
+{
+	const struct rrc *rrc = e->rrc;
+
+	return channel_idle(&e->channel[CHANNEL_HP_RRC]) && wake_list_empty(&e->wake[WAKE_RRC]) &&
+	       channel_idle(&e->channel[CHANNEL_TC_RRC]) &&
+	       channel_idle(&e->channel[CHANNEL_RTC_RRC]) && !rrc->holds &&
+	       rrc->filled.head == QP_LIST_END && !early_watched(rrc->early) &&
+	       rrc->lossy.head == QP_LIST_END && rrc->retransmit.head == QP_LIST_END &&
+	       rrc_link_is_old(e);
+}
+
+unsigned rrc_poll(struct engine *e)
+{
+	return rrc_idle(e) ? 0 : rrc_work(e);
 }

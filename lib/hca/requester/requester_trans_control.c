@@ -708,7 +708,7 @@ static uint32_t visit_starved(struct engine *e, unsigned *room, uint32_t left)
  * QPs take turns until a quantum of bytes is spent in all: more in one poll would push what was
  * just copied out of the caches before the next stages read it.
  */
-unsigned rtc_poll(struct engine *e)
+static __rte_noinline unsigned rtc_work(struct engine *e)
 {
 	struct rtc *t = e->rtc;
 	unsigned room = channel_room(&e->channel[CHANNEL_RTC_RPG]), before = room, visits = 0, n;
@@ -731,4 +731,14 @@ unsigned rtc_poll(struct engine *e)
 	while (unlikely(qp_list_first(&t->starved)) && room && left && visits++ < STARVED_VISITS)
 		left -= visit_starved(e, &room, left);
 	return n + before - room;
+}
+
+unsigned rtc_poll(struct engine *e)
+{
+	const struct rtc *t = e->rtc;
+
+	if (wake_list_empty(&e->wake[WAKE_RTC]) && channel_idle(&e->channel[CHANNEL_DP_RTC]) &&
+	    !t->pacer.waiting && !qp_list_first(&t->active) && !qp_list_first(&t->starved))
+		return 0;
+	return rtc_work(e);
 }

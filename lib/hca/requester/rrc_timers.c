@@ -208,12 +208,12 @@ unsigned rrc_look_at_link(struct engine *e)
 	unsigned probes = 0;
 	struct qp *q;
 
-	if (unlikely(relinked != c->relinked)) {
+	if (likely(rrc_link_is_old(e)))
+		return 0;
+	if (relinked != c->relinked) {
 		c->relinked = relinked;
 		c->walked = 0;
 	}
-	if (likely(c->walked >= e->qps->count))
-		return 0;
 	for (unsigned i = 0; i < LOOKS && probes < PROBES && c->walked < e->qps->count; i++) {
 		if (!(q = next_relinked(e)))
 			continue;

@@ -21,6 +21,13 @@ unsigned rrc_look_at_lossy(struct engine *e);
  */
 unsigned rrc_look_at_link(struct engine *e);
 
+/* That is over, and nothing has happened to the port since. */
+static inline bool rrc_link_is_old(const struct engine *e)
+{
+	return __atomic_load_n(&e->relinked, __ATOMIC_RELAXED) == e->rrc->relinked &&
+	       e->rrc->walked >= e->qps->count;
+}
+
 /* Takes all wakes: QPs that go away, have failed, have new settings or executed a local
  * operation. */
 void rrc_take_wakes(struct engine *e);

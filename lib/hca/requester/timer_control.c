@@ -263,7 +263,7 @@ static void command(struct engine *e, const struct timer_event *ev)
 	count(stage_counters(e, STAGE_REQUESTER_RECV), COUNTER_timers_set);
 }
 
-static unsigned commands(struct engine *e, enum channel_id from)
+static __rte_noinline unsigned take_commands(struct engine *e, enum channel_id from)
 {
 	struct rte_mbuf *m[BURST];
 	unsigned n = channel_take(&e->channel[from], m, BURST);
@@ -273,6 +273,11 @@ static unsigned commands(struct engine *e, enum channel_id from)
 		rte_mbuf_raw_free(m[i]);
 	}
 	return n;
+}
+
+static inline unsigned commands(struct engine *e, enum channel_id from)
+{
+	return channel_idle(&e->channel[from]) ? 0 : take_commands(e, from);
 }
 
 static bool put(struct engine *e, enum channel_id to, struct timer_event ev)

@@ -393,7 +393,7 @@ static inline struct rte_mbuf *take_off(struct engine *e, struct counters *c,
 	return m;
 }
 
-unsigned ee_poll(struct engine *e)
+static __rte_noinline unsigned ee_work(struct engine *e)
 {
 	struct execution_engine *ee = e->ee;
 	struct counters *c = stage_counters(e, STAGE_RESPONDER_EXEC);
@@ -442,6 +442,16 @@ unsigned ee_poll(struct engine *e)
 	if (ee->done_count)
 		frames_free(e, ee->done, ee->done_count);
 	return n;
+}
+
+unsigned ee_poll(struct engine *e)
+{
+	const struct execution_engine *ee = e->ee;
+
+	if (channel_idle(&e->channel[CHANNEL_HP_EE]) && !ee->held_count &&
+	    !early_watched(ee->early))
+		return 0;
+	return ee_work(e);
 }
 
 unsigned ee_look(struct engine *e, struct qp_list *list, ee_look_at look_at)

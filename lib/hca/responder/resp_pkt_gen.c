@@ -785,7 +785,7 @@ static unsigned take_burst(struct engine *e, struct resp_pkt_gen *p, struct coun
 	return n;
 }
 
-unsigned respg_poll(struct engine *e)
+static __rte_noinline unsigned respg_work(struct engine *e)
 {
 	struct resp_pkt_gen *p = e->respg;
 	struct counters *c = stage_counters(e, STAGE_RESPONDER_EXEC);
@@ -815,6 +815,16 @@ unsigned respg_poll(struct engine *e)
 	if (p->outs)
 		pass_on(e, p);
 	return n + p->outs;
+}
+
+unsigned respg_poll(struct engine *e)
+{
+	const struct resp_pkt_gen *p = e->respg;
+
+	if (ring_empty(e->channel[CHANNEL_EE_RESPG].in) && !p->pacer.waiting &&
+	    !qp_list_first(&p->active) && !qp_list_first(&p->notify))
+		return 0;
+	return respg_work(e);
 }
 
 int respg_create(struct engine *e)

@@ -28,7 +28,7 @@ void responder_destroy(struct engine *e)
 
 static unsigned execution_poll(struct engine *e)
 {
-	unsigned n = ee_wakes(e);
+	unsigned n = wake_list_empty(&e->wake[WAKE_EE]) ? 0 : ee_wakes(e);
 
 	n += ee_poll(e);
 	n += ee_late_gaps(e);

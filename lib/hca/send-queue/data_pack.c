@@ -17,7 +17,7 @@ static bool is_gathered(const struct request *r)
 	       !(r->flags & REQUEST_INLINE) && r->length;
 }
 
-unsigned dp_poll(struct engine *e)
+static __rte_noinline unsigned dp_work(struct engine *e)
 {
 	struct channel *in = &e->channel[CHANNEL_WP_DP], *out = &e->channel[CHANNEL_DP_RTC];
 	unsigned room = RTE_MIN(channel_room(out), 2u * BURST);
@@ -34,4 +34,9 @@ unsigned dp_poll(struct engine *e)
 	if (n)
 		channel_put(out, m, n);
 	return n;
+}
+
+unsigned dp_poll(struct engine *e)
+{
+	return channel_idle(&e->channel[CHANNEL_WP_DP]) ? 0 : dp_work(e);
 }

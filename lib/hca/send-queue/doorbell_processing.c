@@ -396,7 +396,7 @@ static __rte_noinline unsigned poll_many(struct engine *e, uint32_t end, struct 
 	return got + poll_recent(e, m + got, room - got);
 }
 
-unsigned dbp_poll(struct engine *e)
+static __rte_noinline unsigned dbp_work(struct engine *e)
 {
 	struct dbp *d = e->dbp;
 	struct channel *out = &e->channel[CHANNEL_DBP_WS];
@@ -414,4 +414,13 @@ unsigned dbp_poll(struct engine *e)
 	if (got)
 		channel_put(out, m, got);
 	return got;
+}
+
+unsigned dbp_poll(struct engine *e)
+{
+	if (__atomic_load_n(&e->dbp->end, __ATOMIC_ACQUIRE) <= FEW_CLIENTS && !dbp_pending(e)) {
+		e->dbp->polls++;
+		return 0;
+	}
+	return dbp_work(e);
 }

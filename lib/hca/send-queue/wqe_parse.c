@@ -473,7 +473,7 @@ static bool take_one(struct engine *e, struct rte_mbuf **m)
 	return true;
 }
 
-unsigned wp_poll(struct engine *e)
+static __rte_noinline unsigned wp_work(struct engine *e)
 {
 	struct wp *w = e->wp;
 	struct channel *out = &e->channel[CHANNEL_WP_DP];
@@ -484,7 +484,6 @@ unsigned wp_poll(struct engine *e)
 	struct rte_mbuf *m[BURST], *one;
 	unsigned n = 0, taken = 0;
 
-	v2p_poll(e->v2p_port[STAGE_DOORBELL_WQE]);
 	/* One at a time: how many requests a chain makes is not known before. Each request taken
 	 * makes at least one; without room for it, or for the rest of its chain, it stays where it
 	 * is. */
@@ -500,4 +499,12 @@ unsigned wp_poll(struct engine *e)
 		channel_put(out, m, n);
 	}
 	return n + taken;
+}
+
+unsigned wp_poll(struct engine *e)
+{
+	v2p_poll(e->v2p_port[STAGE_DOORBELL_WQE]);
+	if (!e->wp->held && channel_idle(&e->channel[CHANNEL_WS_WP]))
+		return 0;
+	return wp_work(e);
 }

@@ -184,7 +184,7 @@ bool ws_has_work(const struct engine *e)
 	return qp_list_first(&e->ws->ready) != NULL;
 }
 
-unsigned ws_poll(struct engine *e)
+static __rte_noinline unsigned ws_work(struct engine *e)
 {
 	unsigned n;
 
@@ -192,4 +192,12 @@ unsigned ws_poll(struct engine *e)
 	n = take_chained(e);
 	n += take_doorbells(e);
 	return n + schedule(e);
+}
+
+unsigned ws_poll(struct engine *e)
+{
+	if (wake_list_empty(&e->wake[WAKE_WS]) && channel_idle(&e->channel[CHANNEL_WP_WS]) &&
+	    channel_idle(&e->channel[CHANNEL_DBP_WS]) && !ws_has_work(e))
+		return 0;
+	return ws_work(e);
 }

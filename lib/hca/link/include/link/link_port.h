@@ -5,6 +5,7 @@
  * The seam between the HCA and whatever carries its frames: pmd-glue in the daemon, the simulated
  * wire in the conformance tests. lib/ knows no ports but this.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 struct rte_mbuf;
@@ -21,6 +22,11 @@ struct link_port {
 	 */
 	uint16_t (*rx_burst)(struct link_port *port, uint16_t queue, struct rte_mbuf **frames,
 			     uint16_t n);
+	/*
+	 * Cheaper than rx_burst: false if that would find nothing now, and the port has nothing else to do there.
+	 * NULL: only rx_burst tells. Stage: header_parse.
+	 */
+	bool (*rx_pending)(struct link_port *port, uint16_t queue);
 	/*
 	 * Sends up to n frames, one segment each, refcnt 1 or more. Takes ownership of one
 	 * reference to each frame taken and returns how many; the rest stay with the caller. The

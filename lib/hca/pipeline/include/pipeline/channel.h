@@ -115,16 +115,23 @@ static inline unsigned channel_try_put(struct channel *c, struct rte_mbuf **m, u
 	return done;
 }
 
+/* Is there nothing to take? Counts as a look that found nothing. Consumer. */
+static inline bool channel_idle(struct channel *c)
+{
+	if (!ring_empty(c->in))
+		return false;
+	channel_note(&c->empty, 1);
+	return true;
+}
+
 /* Takes up to n. Returns how many. An empty ring, the common case of a quiet stage, costs two
  * loads. */
 static inline unsigned channel_take(struct channel *c, struct rte_mbuf **m, unsigned n)
 {
 	unsigned got;
 
-	if (ring_empty(c->in)) {
-		channel_note(&c->empty, 1);
+	if (channel_idle(c))
 		return 0;
-	}
 	got = ring_take(c->in, (void **)m, n);
 	channel_note(&c->taken, got);
 	return got;

@@ -48,10 +48,15 @@ static inline void wake_post(struct wake_list *l, struct wake_link *link, uint32
 					      __ATOMIC_RELAXED));
 }
 
+static inline bool wake_list_empty(const struct wake_list *l)
+{
+	return __atomic_load_n(&l->head, __ATOMIC_RELAXED) == WAKE_END;
+}
+
 /* Takes the whole list: the first index or WAKE_END. Consumer only. Walk it with wake_next(). */
 static inline uint32_t wake_take(struct wake_list *l)
 {
-	if (__atomic_load_n(&l->head, __ATOMIC_RELAXED) == WAKE_END)
+	if (wake_list_empty(l))
 		return WAKE_END;
 	return __atomic_exchange_n(&l->head, WAKE_END, __ATOMIC_SEQ_CST);
 }
