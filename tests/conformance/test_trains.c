@@ -536,3 +536,45 @@ TEST(trains__that_come_early_leave_buffers_to_others)
 	assert_int_equal(cqe.opcode, USER_RECV);
 	sim_destroy(s);
 }
+
+/* ---- answers to trains, and what follows them ---- */
+
+/* READs of a train may be of any length, and then each is answered by a frame of its own. */
+static void read_unlike(struct sim *s, unsigned qp, unsigned reads)
+{
+	for (unsigned i = 0; i < reads; i++) {
+		struct sim_wr wr = SIM_WR(USER_RDMA_READ, 4096 * qp + 64 * i, 8 + 8 * (i % 2),
+					  .remote = REMOTE + 64 * i);
+
+		sim_post(s, 0, qp, &wr);
+	}
+}
+
+/* A selective acknowledgement cannot wait: there is a frame for it whatever trains were before it. */
+TEST(trains__of_reads_leave_frames_to_others)
+{
+	enum { READERS = 9, READS = 16 };
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct sim *s;
+
+	p.payload_refs = p.whole_trains = p.equal = true;
+	p.qps = READERS + 1;
+	s = sim_create(&p);
+	for (unsigned qp = 0; qp < READERS; qp++)
+		add_to(s, qp, 8192 + qp, REMOTE + 64);
+	assert_true(sim_settle(s, 60000 * MS));
+	stepping_set(&s->node[1].hca->engines[0], 1u << MODULE_RESPG);
+	for (unsigned qp = 0; qp < READERS; qp++)
+		read_unlike(s, qp, READS);
+	sim_run(s, 20 * US);
+	s->tap = loses_first;
+	read_unlike(s, READERS, 1);
+	sim_post(s, 0, READERS, &SIM_WR(USER_RDMA_WRITE, 0, 64, .remote = REMOTE));
+	sim_run(s, 20 * US);
+	stepping_set(&s->node[1].hca->engines[0], 0);
+	sim_run(s, 20 * US);
+	s->tap = NULL;
+	assert_int_not_equal(sim_counter(s, 1, COUNTER_sacks_sent), 0);
+	assert_true(sim_settle(s, 60000 * MS));
+	sim_destroy(s);
+}

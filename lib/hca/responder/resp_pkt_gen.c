@@ -56,6 +56,7 @@ struct resp_pkt_gen {
 	struct rte_mbuf *out[RESPG_FRAMES_MAX];	  /* frames of this poll */
 	unsigned spares, outs;
 	unsigned limit;	       /* frames that this poll may make: room, buffers */
+	unsigned owed;	       /* of them, for answers of the burst whose turn is yet to come */
 	struct qp_list active; /* QPs whose answers wait */
 	struct qp_list notify; /* QPs whose peers are to get a CNP */
 	int64_t quantum_left;  /* of the QP at the head, or the next one to be there; bytes */
@@ -105,7 +106,7 @@ static void stock(struct engine *e, struct resp_pkt_gen *p, struct counters *c, 
 
 static inline bool may_make_frame(const struct resp_pkt_gen *p)
 {
-	return p->outs < p->limit;
+	return p->outs + p->owed < p->limit;
 }
 
 /* The buffer that the next frame will be made in; it stays in stock until seal(). */
@@ -779,8 +780,10 @@ static unsigned take_burst(struct engine *e, struct resp_pkt_gen *p, struct coun
 	n = channel_take(&e->channel[CHANNEL_EE_RESPG], burst, RTE_MIN(n, (unsigned)BURST));
 	for (unsigned i = 0; i < n; i++)
 		rte_prefetch0(&qp_at(e->qps, arrival_of(burst[i])->qpn & e->qps->mask)->respg);
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
+		p->owed = n - 1 - i; /* a train may need many */
 		accept_answer(e, p, c, arrival_of(burst[i]));
+	}
 	frames_free(e, burst, n);
 	return n;
 }
