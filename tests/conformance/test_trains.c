@@ -223,7 +223,7 @@ TEST(trains__of_middle_packets)
 
 /* ---- single-packet messages ---- */
 
-enum { MESSAGES = 40, SLOT = 512, NONE = MESSAGES };
+enum { MESSAGES = 40, SLOT = 512, NONE = MESSAGES, ROOM = 9, FILL = (1 << SIM_CQ_LOG) - ROOM };
 
 struct message_row {
 	const char *name;
@@ -234,6 +234,7 @@ struct message_row {
 	struct sim_faults faults;
 	bool equal, unsignaled, is_inline;
 	uint8_t reads; /* max_rd_atomic; 0: the default */
+	bool full;     /* the receiver's completion queue has only ROOM places left */
 };
 
 #define SENDS(bytes)	     PLAIN(USER_SEND, bytes)
@@ -267,6 +268,7 @@ static const struct message_row messages[] = {
 	{"a bad READ", USER_RDMA_READ, 0, 64, 0, 7, .receives = MESSAGES},
 	{"a bad atomic", USER_ATOMIC_FA, 0, 8, 0, 7, .receives = MESSAGES},
 	{"SENDs, too few receives", USER_SEND, 0, 64, 0, NONE, .receives = 23},
+	{"SENDs, a full completion queue", SENDS(64), .full = true},
 	{"lost WRITEs", PLAIN(USER_RDMA_WRITE, 64), .faults.drop_mask = 1},
 	{"lost SENDs", SENDS(64), .faults.drop_mask = 2},
 	{"lost READs", PLAIN(USER_RDMA_READ, 64), .faults.drop_mask = 1},
@@ -331,6 +333,26 @@ static void take_completions(struct sim *s, struct messages_outcome *o)
 		}
 }
 
+/* Leaves ROOM places in the completion queue of node 1. */
+static void fill_cq(struct sim *s)
+{
+	for (unsigned i = 0; i < FILL; i++) {
+		sim_post(s, 1, 0, &SIM_WR(USER_RDMA_WRITE, 0, 8, .remote = REMOTE));
+		if (i % 32 == 31)
+			assert_true(sim_settle(s, 60000 * MS));
+	}
+	assert_true(sim_settle(s, 60000 * MS));
+}
+
+/* Takes what fill_cq() has put there. */
+static void empty_cq(struct sim *s)
+{
+	struct cqe c;
+
+	for (unsigned i = 0; i < FILL; i++)
+		assert_true(sim_poll_cq(s, 1, &c));
+}
+
 /* Returns how many frames node 0 sent. */
 static uint64_t run_messages(const struct message_row *r, bool trains, struct messages_outcome *o,
 			     uint8_t *memory)
@@ -355,12 +377,16 @@ static uint64_t run_messages(const struct message_row *r, bool trains, struct me
 	sim_run(s, MS);
 	memset(o, 0, sizeof(*o));
 	take_completions(s, o);
+	if (r->full)
+		fill_cq(s);
 	frames = s->end[0].sent;
 	for (unsigned i = o->cqes[0]; i < MESSAGES; i++)
 		post_message(s, r, i);
 	sim_run(s, 100000);
 	post_receives(s, r, r->receives, MESSAGES);
 	assert_true(sim_settle(s, 60000 * MS));
+	if (r->full)
+		empty_cq(s);
 	take_completions(s, o);
 	frames = s->end[0].sent - frames;
 	o->msn = sim_context(s, 1, 0)->ee.msn;

@@ -83,14 +83,15 @@ static inline void answer(struct execution_engine *ee, struct qp *qp, struct rte
 
 /* ---- trains in parts ---- */
 
-/* Executes WRITEs or SENDs, as many from the front as are regular. */
+/* Executes WRITEs or SENDs, as many from the front as are regular. A SEND may be the last: its
+ * completion may find no room. */
 static enum ee_plain execute_parts(struct engine *e, struct execution_engine *ee,
 				   struct counters *c, struct qp *qp, struct rte_mbuf *m)
 {
 	struct arrival *a = arrival_of(m);
 	uint32_t n = 0, packets = a->packets;
 
-	while (n < packets && likely(execute_one(e, c, qp, a)))
+	while (n < packets && likely(qp_receives(qp_state(qp)) && execute_one(e, c, qp, a)))
 		if (++n < packets)
 			train_advance(a, 1);
 	if (unlikely(!n))
