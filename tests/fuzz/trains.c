@@ -3,8 +3,9 @@
  * Two HCAs of one daemon that send trains (pipeline/train.h) to each other, while clients post, reset, destroy
  * and take memory away, modules stand, and frames get lost, late or come twice, undivided.
  *
- * Input: steps, each a byte that chooses a row of `steps`, then what the row reads. Each queue pair has memory of
- * its own at both ends, all of whose bytes say whose they are: what reaches another one's shows.
+ * Input: steps, each a byte that chooses a row of `steps`, then what the row reads; of an odd number of bytes:
+ * to queue pairs that have agreed on selective repeat. Each queue pair has memory of its own at both ends, all of
+ * whose bytes say whose they are: what reaches another one's shows.
  */
 #include <rte_mbuf.h>
 #include "context/early.h"
@@ -161,6 +162,8 @@ static void post(struct fuzz_bytes *b)
 	wr.sges = first && !word ? 2 : bytes ? 1 : 0;
 	while (count-- && world->node[node].qp[qp].posted < POSTED_MAX) {
 		wr.unsignaled = count && how >> 5 & 1;
+		if (wr.sges == 1 && !word && who >> 5 & 1) /* of unlike lengths */
+			wr.sge[0].length = bytes - count % RTE_MIN(bytes, 3u);
 		sim_post(world, (int)node, qp, &wr);
 	}
 }
@@ -282,6 +285,7 @@ static void start(void)
 	p.mtu = 2;
 	p.timeout = 5;
 	p.retry_cnt = p.rnr_retry = 1;
+	p.max_rd_atomic = READS_MAX;
 	p.memory_bytes = RTE_ALIGN_CEIL(QPS * REGION_BYTES, 4096);
 	p.packets = 2047;
 	p.clones = CLONES;
@@ -302,9 +306,18 @@ static void settle(void)
 	take_results();
 }
 
+/* Queue pairs as new, which have agreed on selective repeat, or have not. */
+static void renew(bool equal)
+{
+	struct sim_params p = world->params;
+
+	p.whole_trains = true;
+	p.equal = equal;
+	sim_reset(world, &p);
+}
+
 static void restore(void)
 {
-	struct sim_params p;
 	bool spent = false;
 
 	world->faults = (struct sim_faults){0};
@@ -318,9 +331,7 @@ static void restore(void)
 	for_each(judge);
 	REQUIRE(sim_quiet(world));
 	REQUIRE(!rte_mempool_in_use_count(world->clones));
-	p = world->params;
-	p.whole_trains = true;
-	sim_reset(world, &p);
+	renew(false);
 	for_each(fill);
 	for (unsigned int i = 0; i < 2 * QPS; i++)
 		spent |= world->node[i % 2].qp[i / 2].qpn > QPN_MAX;
@@ -346,6 +357,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	start();
 	learn_background();
+	if (size & 1)
+		renew(true);
 	for (unsigned int i = 0; b.left && i < STEPS; i++) {
 		steps[fuzz_u8(&b) % RTE_DIM(steps)](&b);
 		go(1);
