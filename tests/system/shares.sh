@@ -121,8 +121,10 @@ victim_begins() { # victim_begins SIDE DAEMON
 	read -r -t 60 -u "$from"
 }
 
-# victim SIDE WORDS...: its answer in $answer. False: it has died, or does not answer.
+# victim SIDE WORDS...: its answer in $answer. False: it has died, or does not answer within a minute; an answer that comes later
+# is none to the next question.
 victim() {
+	while read -r -t 0 -u "${from_victim[$1]}" && read -r -u "${from_victim[$1]}" answer; do :; done
 	echo "${@:2}" >&"${to_victim[$1]}" && read -r -t 60 -u "${from_victim[$1]}" answer
 }
 
