@@ -604,3 +604,28 @@ TEST(trains__of_reads_leave_frames_to_others)
 	assert_true(sim_settle(s, 60000 * MS));
 	sim_destroy(s);
 }
+
+/* A poll answers READs with as many packets as it could without trains: what it answers is copied
+ * by the next stages, and meanwhile nobody else is served. */
+TEST(trains__of_responses_leave_time_to_others)
+{
+	enum { READERS = 8, LONG = 1 << 20 };
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	uint64_t before = 0, now, most = 0;
+	struct sim *s;
+
+	p.payload_refs = p.whole_trains = true;
+	p.qps = READERS;
+	s = sim_create(&p);
+	for (unsigned qp = 0; qp < READERS; qp++)
+		sim_post(s, 0, qp, &SIM_WR(USER_RDMA_READ, 0, LONG, .remote = REMOTE));
+	while (before < READERS * LONG / MTU) {
+		sim_step(s);
+		now = sim_counter(s, 1, COUNTER_read_response_packets);
+		most = RTE_MAX(most, now - before);
+		before = now;
+	}
+	assert_in_range(most, BURST, 2 * BURST);
+	assert_true(sim_settle(s, 60000 * MS));
+	sim_destroy(s);
+}

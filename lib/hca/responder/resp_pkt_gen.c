@@ -63,6 +63,7 @@ struct resp_pkt_gen {
 	uint16_t ip_id;	       /* IPv4 identification of the last frame */
 	struct resp_run run;   /* within a poll */
 	uint32_t coupled;      /* packets of this poll's trains beyond the first of each */
+	uint32_t read_packets; /* that this poll has made of READs that waited */
 	/* Results of atomics that came in trains, a FIFO parallel to EE_RESPG; free-running
 	 * indices. */
 	uint32_t results_put, results_taken;
@@ -391,7 +392,7 @@ static inline bool refer_read(struct engine *e, const struct qp *qp, const struc
 static inline uint32_t train_packets(const struct engine *e, const struct resp_pkt_gen *p,
 				     const struct qp *qp, const struct answer *a, uint32_t left)
 {
-	uint32_t mtu = qp->mtu_bytes, bytes = left - 1;
+	uint32_t mtu = qp->mtu_bytes, bytes = left - 1, most = TRAIN_PACKETS_MAX;
 
 	if (!a->done_packets || left <= 2 * mtu || p->quantum_left <= (int64_t)mtu ||
 	    mtu < PAYLOAD_REF_BYTES_MIN || !engine_setting(e, payload_refs) ||
@@ -399,7 +400,8 @@ static inline uint32_t train_packets(const struct engine *e, const struct resp_p
 		return 1;
 	if (p->quantum_left < bytes)
 		bytes = (uint32_t)p->quantum_left;
-	return RTE_MIN(bytes / mtu, (uint32_t)TRAIN_PACKETS_MAX);
+	most = RTE_MIN(most, RESPG_FRAMES_MAX - p->read_packets);
+	return RTE_MIN(bytes / mtu, most);
 }
 
 static inline uint8_t read_opcode(bool first, bool last)
@@ -480,6 +482,7 @@ static void serve_read(struct engine *e, struct resp_pkt_gen *p, struct counters
 
 	if (likely(s == V2P_SUCCESS)) {
 		count_n(c, COUNTER_read_response_packets, a->done_packets - packets);
+		p->read_packets += a->done_packets - packets;
 		p->quantum_left -= a->done_bytes - before;
 		if (unlikely(qp->respg.flow.cc.rate))
 			flow_sent(&qp->respg.flow, &e->settings.dcqcn, 1, a->done_bytes - before,
@@ -644,6 +647,13 @@ static __rte_noinline void take_paced(struct engine *e, struct resp_pkt_gen *p)
 			qp_list_add(&p->active, qp);
 }
 
+/* As many packets of READs may leave in a poll as frames: the next stages copy what trains refer
+ * to, and serve nobody else meanwhile. */
+static inline bool may_serve(const struct resp_pkt_gen *p)
+{
+	return may_make_frame(p) && p->read_packets < RESPG_FRAMES_MAX;
+}
+
 static void serve_active(struct engine *e, struct resp_pkt_gen *p, struct counters *c)
 {
 	struct qp *qp;
@@ -653,7 +663,7 @@ static void serve_active(struct engine *e, struct resp_pkt_gen *p, struct counte
 			order_purge(qp);
 		if (unlikely(qp->respg.flow.cc.rate) && must_wait(e, p, qp))
 			continue;
-		while (qp->respg.head && may_make_frame(p)) {
+		while (qp->respg.head && may_serve(p)) {
 			serve_head(e, p, c, qp);
 			if (p->quantum_left <= 0)
 				break;
@@ -807,6 +817,7 @@ static __rte_noinline unsigned respg_work(struct engine *e)
 	stock(e, p, c, RTE_MIN(room, want));
 	p->limit = RTE_MIN(room, p->spares);
 	p->outs = 0;
+	p->read_packets = 0;
 	p->run.qp = NULL;
 	p->run.open = NULL;
 	if (unlikely(notify))
