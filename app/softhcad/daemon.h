@@ -25,8 +25,8 @@ struct daemon {
 	uint32_t memory_mib; /* reserved without hugepages; 0: hugepages are used */
 	struct lcores lcores;
 	struct pools pools;
-	struct device
-		devices[HCA_MAX]; /* that of each section; some may be gone: FOR_EACH_DEVICE */
+	/* That of each section; some may have been removed: FOR_EACH_DEVICE. */
+	struct device devices[HCA_MAX];
 	unsigned device_count;
 	struct verdicts verdicts;
 	uint64_t turns; /* of the control thread; atomic, for the watchdog */
@@ -48,22 +48,5 @@ static inline unsigned daemon_device_from(const struct daemon *d, unsigned i)
 #define FOR_EACH_DEVICE(i, d)                                                                      \
 	for (unsigned i = daemon_device_from(d, 0); i < (d)->device_count;                         \
 	     i = daemon_device_from(d, i + 1))
-
-/* Does a daemon listen on that control socket? Checked before EAL starts, to report it clearly. */
-bool daemon_is_running(const char *socket_path);
-
-/*
- * Creates everything except EAL, which is up, and starts the lcores on these CPUs. On failure the
- * log has the reason and nothing remains. 0 or -errno. Control thread.
- */
-int daemon_start(struct daemon *d, const struct config_cpus *cpus);
-
-/* Stops and frees everything in the reverse order. Control thread. */
-void daemon_stop(struct daemon *d);
-
-/* Serves the control socket, the ports and timers until a signal sets *stop_requested; reads the
- * configuration again when one sets *reload_requested, which it clears. */
-void daemon_run(struct daemon *d, const volatile int *stop_requested,
-		volatile int *reload_requested);
 
 #endif

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <rte_lcore.h>
 #include "base/log.h"
-#include "daemon.h"
+#include "lifecycle.h"
 #include "eal.h"
 #include "journal.h"
 #include "log_stream.h"
