@@ -213,8 +213,8 @@ static enum counter judge_peer(struct engine *e, struct qp *q, const struct rte_
 }
 
 /* The checks against the queue pair. COUNTER_COUNT: it passes. */
-static enum counter judge(struct engine *e, struct qp *q, const struct rte_mbuf *m,
-			  const struct wire_frame *f)
+static enum counter hp_judge(struct engine *e, struct qp *q, const struct rte_mbuf *m,
+			     const struct wire_frame *f)
 {
 	const struct wire_opcode *o = &wire_opcodes[f->h.opcode];
 
@@ -235,7 +235,7 @@ static enum counter judge(struct engine *e, struct qp *q, const struct rte_mbuf 
 static bool admitted(struct engine *e, struct qp *q, const struct rte_mbuf *m,
 		     const struct wire_frame *f)
 {
-	enum counter drop = judge(e, q, m, f);
+	enum counter drop = hp_judge(e, q, m, f);
 
 	if (likely(drop == COUNTER_COUNT))
 		return true;

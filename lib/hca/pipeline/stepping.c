@@ -118,8 +118,8 @@ static struct rte_mbuf *head_of(const struct rte_ring *r)
 }
 
 /* Polls with one element of that channel. Has it been taken? */
-static bool offer(struct engine *e, enum channel_id from, unsigned (*poll)(struct engine *e),
-		  struct step_report *report)
+static bool stepping_offer(struct engine *e, enum channel_id from,
+			   unsigned (*poll)(struct engine *e), struct step_report *report)
 {
 	struct rte_ring *ring = e->channel[from].ring, *gate = e->stepping->gate[from];
 	void *m = head_of(ring);
@@ -155,7 +155,7 @@ static bool step_once(struct engine *e, enum module_id id, unsigned (*poll)(stru
 	if (n || put_in_all(e, id) != before)
 		return true;
 	from = first_filled(e, id);
-	return from != CHANNEL_COUNT && offer(e, from, poll, report);
+	return from != CHANNEL_COUNT && stepping_offer(e, from, poll, report);
 }
 
 /* What passed through the module's channels: sign -1 before it, +1 after. */

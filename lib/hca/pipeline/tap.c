@@ -164,8 +164,9 @@ static uint32_t describe(struct description *d, const struct engine *e, struct r
 /* ---- captures: the lcore ---- */
 
 /* The next record, if there is room; it is shown later. */
-static void put(const struct tap *t, void *ring, struct capture_writer *w, const struct engine *e,
-		const struct description *d, struct capture_record record)
+static void tap_put(const struct tap *t, void *ring, struct capture_writer *w,
+		    const struct engine *e, const struct description *d,
+		    struct capture_record record)
 {
 	struct capture_record *r;
 
@@ -194,8 +195,8 @@ static void *ring_of(const struct tap *t, enum channel_id in)
 	return ring && t->channel == in ? ring : NULL;
 }
 
-static void offer(struct tap *t, void *ring, const struct engine *e, struct rte_mbuf *const *m,
-		  unsigned n)
+static void tap_put_burst(struct tap *t, void *ring, const struct engine *e,
+			  struct rte_mbuf *const *m, unsigned n)
 {
 	struct capture_record record = {.tsc = rte_rdtsc(), .direction = CAPTURE_IN};
 	struct capture_writer w = t->writer;
@@ -203,7 +204,7 @@ static void offer(struct tap *t, void *ring, const struct engine *e, struct rte_
 
 	for (unsigned i = 0; i < n; i++) {
 		record.captured = describe(&d, e, m[i], t->channel, &record.original);
-		put(t, ring, &w, e, &d, record);
+		tap_put(t, ring, &w, e, &d, record);
 		t->after[i] = w;
 	}
 	t->offered = n;
@@ -215,7 +216,7 @@ void tap_offer(struct engine *e, enum channel_id in, struct rte_mbuf *const *m, 
 		void *ring = ring_of(t, in);
 
 		if (ring)
-			offer(t, ring, e, m, n);
+			tap_put_burst(t, ring, e, m, n);
 	}
 }
 

@@ -55,7 +55,7 @@ static enum v2p_state fast_register(const struct visit *v)
 }
 
 /* V2P_PENDING: nothing has happened yet. */
-static enum v2p_state execute(const struct visit *v)
+static enum v2p_state local_execute(const struct visit *v)
 {
 	enum counter done = COUNTER_local_invalidates, refused = COUNTER_bad_local_invalidate;
 	enum v2p_state s;
@@ -99,7 +99,7 @@ static enum rtc_state local_rc(struct visit *v)
 
 	if (unlikely(signaled && !rtc_may_keep(v)))
 		return rtc_no_share(v);
-	s = execute(v);
+	s = local_execute(v);
 	if (unlikely(s == V2P_PENDING))
 		return RTC_STALLED;
 	if (unlikely(s != V2P_SUCCESS)) {
@@ -115,7 +115,7 @@ static enum rtc_state local_rc(struct visit *v)
 
 static enum rtc_state local_uc(struct visit *v)
 {
-	enum v2p_state s = execute(v);
+	enum v2p_state s = local_execute(v);
 
 	if (unlikely(s == V2P_PENDING))
 		return RTC_STALLED;

@@ -22,7 +22,7 @@ static void tell(struct engine *e, struct qp *q, uint32_t queue_ns, uint32_t arr
 }
 
 /* Tells RequesterTransControl if it has anything to do. */
-static void judge(struct engine *e, struct qp *q, uint32_t queue_ns, uint32_t round_trip_ns)
+static void path_judge(struct engine *e, struct qp *q, uint32_t queue_ns, uint32_t round_trip_ns)
 {
 	uint32_t rate = __atomic_load_n(&q->rtc.flow.cc.rate, __ATOMIC_RELAXED);
 	bool over = queue_ns > delay_target_ns(&e->settings.delay, &e->settings.dcqcn, rate);
@@ -53,7 +53,8 @@ void path_acked(struct engine *e, struct qp *q)
 		ns = now_ns - RTE_MIN(now_ns, __atomic_load_n(&q->left.ns, __ATOMIC_RELAXED));
 		ns = qp_looked_ns(e, ns, q->trip.missed_ns);
 		round_trip_ns = ns ? (uint32_t)RTE_MIN(ns, (uint64_t)UINT32_MAX) : 1;
-		judge(e, q, delay_measured(&q->trip.path, round_trip_ns, now_ns), round_trip_ns);
+		path_judge(e, q, delay_measured(&q->trip.path, round_trip_ns, now_ns),
+			   round_trip_ns);
 	}
 	path_forget(q);
 }

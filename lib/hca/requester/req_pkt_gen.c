@@ -111,7 +111,8 @@ static inline void rpg_run_describe(struct rpg_run *t, const struct engine *e,
 }
 
 /* Writes the headers of a packet that may begin a run. */
-static void stamp_first(struct engine *e, struct rpg_run *t, const struct qp *q, struct rte_mbuf *m)
+static void rpg_stamp_first(struct engine *e, struct rpg_run *t, const struct qp *q,
+			    struct rte_mbuf *m)
 {
 	struct packet *p = packet_of(m);
 	uint8_t *room = m->buf_addr;
@@ -137,7 +138,7 @@ static void stamp_first(struct engine *e, struct rpg_run *t, const struct qp *q,
 }
 
 /* Writes the headers of a packet that continues it. */
-static inline void stamp_next(struct engine *e, const struct rpg_run *t, struct rte_mbuf *m)
+static inline void rpg_stamp_next(struct engine *e, const struct rpg_run *t, struct rte_mbuf *m)
 {
 	struct packet *p = packet_of(m);
 	uint8_t *room = m->buf_addr;
@@ -160,9 +161,9 @@ static inline bool build(struct engine *e, struct rpg_run *t, const struct qp *q
 	uint8_t *end = (uint8_t *)m->buf_addr + HEADROOM_BYTES + p->payload_bytes;
 
 	if (rpg_run_continues(t, q, p))
-		stamp_next(e, t, m);
+		rpg_stamp_next(e, t, m);
 	else
-		stamp_first(e, t, q, m);
+		rpg_stamp_first(e, t, q, m);
 	p->l3_offset = t->l3_offset;
 	p->is_ipv6 = t->is_ipv6;
 	m->data_off = t->data_off;

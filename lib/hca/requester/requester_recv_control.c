@@ -275,8 +275,8 @@ static unsigned take_bad_requests(struct engine *e)
  * The network has marked the response. If it is one to a READ, the requester is the notification
  * point: RespPktGen sends the CNP. Who acknowledges has nothing to slow down.
  */
-static __rte_noinline void take_mark(struct engine *e, struct counters *c, struct qp *q,
-				     struct arrival *a)
+static __rte_noinline void rrc_take_mark(struct engine *e, struct counters *c, struct qp *q,
+					 struct arrival *a)
 {
 	a->congested = 0;
 	count(c, COUNTER_np_ecn_marked_roce_packets);
@@ -303,7 +303,7 @@ static inline enum taken take_response(struct engine *e, struct counters *c, str
 		return TAKEN;
 	}
 	if (unlikely(w.a->congested))
-		take_mark(e, c, w.q, arrival_of(m));
+		rrc_take_mark(e, c, w.q, arrival_of(m));
 	rrc_run(&w, RRC_RESP_CXT);
 	rrc_bad_requests(e, w.q);
 	wake_sender(e, w.q);
@@ -317,7 +317,7 @@ bool rrc_take_one(struct engine *e, struct rte_mbuf *m)
 }
 
 /* Held responses first, until none is left; then those that have arrived. */
-static unsigned take_burst(struct engine *e, struct rte_mbuf **m)
+static unsigned rrc_take_burst(struct engine *e, struct rte_mbuf **m)
 {
 	struct rrc *c = e->rrc;
 	unsigned n = c->holds;
@@ -389,7 +389,7 @@ static unsigned take_responses(struct engine *e)
 {
 	struct counters *c = rrc_counters(e);
 	struct rte_mbuf *m[BURST + 1], *first = NULL;
-	unsigned n = take_burst(e, m), done = 0, over = 0, run;
+	unsigned n = rrc_take_burst(e, m), done = 0, over = 0, run;
 
 	while (done < n) {
 		enum taken taken = take_next(e, c, m + done, n - done, &first, &run);

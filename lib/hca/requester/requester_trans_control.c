@@ -126,7 +126,7 @@ static void drain(struct engine *e, struct qp *q)
 		eq_post(e->completion, rtc_counters(e), q->client, EQE_SQ_DRAINED, qp_number(q));
 }
 
-static void take_wakes(struct engine *e)
+static void rtc_take_wakes(struct engine *e)
 {
 	uint32_t i = wake_take(&e->wake[WAKE_RTC]);
 
@@ -146,7 +146,7 @@ static void take_wakes(struct engine *e)
 }
 
 /* QPs whose time has come. A parked one is woken by what it waits for. */
-static __rte_noinline void take_paced(struct engine *e)
+static __rte_noinline void rtc_take_paced(struct engine *e)
 {
 	struct qp *q;
 
@@ -204,7 +204,7 @@ static enum rtc_state resp_cxt(struct visit *v)
 	return unlikely(v->r->flags & REQUEST_LOCAL) ? RTC_LOCAL : RTC_UCUD_SEG;
 }
 
-static enum rtc_state flush(struct visit *v)
+static enum rtc_state rtc_flush(struct visit *v)
 {
 	v->r->outcome = OUTCOME_FLUSH;
 	return v->q->service == SERVICE_RC ? RTC_RC_BAD_REQ : RTC_UCUD_CPL;
@@ -428,7 +428,7 @@ static inline enum rtc_state idle(struct visit *v)
 }
 
 /* Handles a visit's requests until there are no more (IDLE) or one must wait (PARKED, STALLED). */
-static inline enum rtc_state serve(struct visit *v)
+static inline enum rtc_state rtc_serve(struct visit *v)
 {
 	enum rtc_state state = RTC_IDLE, next = RTC_IDLE;
 
@@ -443,7 +443,7 @@ static inline enum rtc_state serve(struct visit *v)
 			next = resp_cxt(v);
 			break;
 		case RTC_FLUSH:
-			next = flush(v);
+			next = rtc_flush(v);
 			break;
 		case RTC_RC_JUDGE_MSG:
 			next = rc_judge_msg(v);
@@ -650,7 +650,7 @@ static uint32_t visit_qp(struct engine *e, struct qp *q, unsigned *room, uint32_
 		__atomic_store_n(&q->rtc.busy_since_ns, engine_now(e), __ATOMIC_RELEASE);
 		__atomic_store_n(&q->rtc.busy_missed_ns, engine_missed(e), __ATOMIC_RELEASE);
 	}
-	state = serve(&v);
+	state = rtc_serve(&v);
 	*room = v.room;
 	end_visit(&v, state);
 	return quantum - v.quantum;
@@ -715,9 +715,9 @@ static __rte_noinline unsigned rtc_work(struct engine *e)
 	uint32_t left = engine_setting(e, quantum_bytes), turn;
 	struct qp *q;
 
-	take_wakes(e);
+	rtc_take_wakes(e);
 	if (unlikely(t->pacer.waiting))
-		take_paced(e);
+		rtc_take_paced(e);
 	n = take_requests(e);
 	while (room && left && visits++ < BURST && (q = qp_list_take(&t->active))) {
 		turn = t->turn_left ? t->turn_left : engine_setting(e, quantum_bytes);

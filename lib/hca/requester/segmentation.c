@@ -226,7 +226,7 @@ static __rte_always_inline enum dp_answer segment_fill(struct visit *v, struct r
  * How many middle packets may leave as a train: the message's last packet stays out, all lie in one
  * entry, and the queue pair may send them now. 1 while somebody steps through the pipeline.
  */
-static inline uint32_t train_packets(const struct visit *v, struct segment s)
+static inline uint32_t rtc_train_packets(const struct visit *v, struct segment s)
 {
 	const struct request *r = v->r;
 	const struct wqe_data *d = request_entries(v->m) + r->entry;
@@ -243,9 +243,9 @@ static inline uint32_t train_packets(const struct visit *v, struct segment s)
 
 /* Fills the fresh packet m with the next train. False: nothing has changed; send a single
  * packet. */
-static bool train_fill(struct visit *v, struct rte_mbuf *m, struct segment *s)
+static bool rtc_train_fill(struct visit *v, struct rte_mbuf *m, struct segment *s)
 {
-	uint32_t packets = train_packets(v, *s), bytes = packets * s->bytes;
+	uint32_t packets = rtc_train_packets(v, *s), bytes = packets * s->bytes;
 	struct packet *p = packet_of(m);
 
 	if (packets < 2 ||
@@ -304,7 +304,7 @@ static inline void keep_segment(struct visit *v, struct rte_mbuf *m, struct segm
 /* ---- trains of single-packet messages (pipeline/train.h) ---- */
 
 /* Lets similar messages join the one in m, which was put last. */
-static inline void train_open(struct visit *v, struct rte_mbuf *m)
+static inline void rtc_train_open(struct visit *v, struct rte_mbuf *m)
 {
 	const struct packet *p = packet_of(m);
 
@@ -336,7 +336,7 @@ static inline uint8_t *part_payload(const struct visit *v)
 }
 
 /* Adds the current request, whose payload is in place, to the train. */
-static inline void train_join(struct visit *v)
+static inline void rtc_train_join(struct visit *v)
 {
 	struct packet *p = packet_of(v->open);
 	const struct request *r = v->r;
@@ -364,7 +364,7 @@ static enum rtc_state rc_join(struct visit *v, struct segment s)
 
 	if (unlikely(answer != DP_COPIED))
 		return segment_unfilled(v, answer);
-	train_join(v);
+	rtc_train_join(v);
 	note_segment(v, s);
 	choose_ackreq(v, packet_of(m), 1);
 	rte_mbuf_refcnt_set(m, rte_mbuf_refcnt_read(m) + 1);
@@ -389,7 +389,7 @@ enum rtc_state rtc_rc_seg(struct visit *v)
 	m = packet_take(v);
 	if (!m)
 		return RTC_STALLED;
-	if (s.first || s.last || !train_fill(v, m, &s)) {
+	if (s.first || s.last || !rtc_train_fill(v, m, &s)) {
 		answer = segment_fill(v, m, s);
 		if (unlikely(answer != DP_COPIED)) {
 			packet_put_back(v);
@@ -401,7 +401,7 @@ enum rtc_state rtc_rc_seg(struct visit *v)
 	keep_segment(v, m, s);
 	out_put(v, m);
 	if (s.first && s.last)
-		train_open(v, m);
+		rtc_train_open(v, m);
 	if (unlikely(r->flags & REQUEST_LIMITED) && limit(q, r, s.last))
 		return rtc_park(v, PARK_CREDIT);
 	return s.last ? RTC_CXT_WB : RTC_RC_SEG;
@@ -477,7 +477,7 @@ enum rtc_state rtc_rc_store_entry(struct visit *v)
 	}
 	x.swap_add = r->swap_add;
 	if (joins)
-		train_join(v);
+		rtc_train_join(v);
 	else
 		fill_request(v, m, bytes);
 	q->rtc.since_ack = 0;
@@ -493,7 +493,7 @@ enum rtc_state rtc_rc_store_entry(struct visit *v)
 		return RTC_CXT_WB;
 	out_put(v, m);
 	if (packets == 1)
-		train_open(v, m);
+		rtc_train_open(v, m);
 	return RTC_CXT_WB;
 }
 

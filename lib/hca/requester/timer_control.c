@@ -280,7 +280,7 @@ static inline unsigned commands(struct engine *e, enum channel_id from)
 	return channel_idle(&e->channel[from]) ? 0 : take_commands(e, from);
 }
 
-static bool put(struct engine *e, enum channel_id to, struct timer_event ev)
+static bool tc_put(struct engine *e, enum channel_id to, struct timer_event ev)
 {
 	struct rte_mbuf *m;
 
@@ -294,22 +294,22 @@ static bool put(struct engine *e, enum channel_id to, struct timer_event ev)
 bool timer_set(struct engine *e, enum channel_id to, const struct qp *q, enum timer_kind timer,
 	       uint64_t value_ns)
 {
-	return put(e, to,
-		   (struct timer_event){.qpn = qp_number(q),
-					.timer = timer,
-					.epoch = q->epoch,
-					.value_ns = value_ns});
+	return tc_put(e, to,
+		      (struct timer_event){.qpn = qp_number(q),
+					   .timer = timer,
+					   .epoch = q->epoch,
+					   .value_ns = value_ns});
 }
 
 /* Notifies RequesterRecvControl. False: no room; the entry fires again at the next tick. */
 static bool expire(struct engine *e, const struct qp *q, enum timer_kind kind,
 		   enum timer_expiry what)
 {
-	return put(e, CHANNEL_TC_RRC,
-		   (struct timer_event){.qpn = qp_number(q),
-					.timer = kind,
-					.expiry = (uint8_t)what,
-					.epoch = q->epoch});
+	return tc_put(e, CHANNEL_TC_RRC,
+		      (struct timer_event){.qpn = qp_number(q),
+					   .timer = kind,
+					   .expiry = (uint8_t)what,
+					   .epoch = q->epoch});
 }
 
 /* When to check again whether a round trip has been measured. */

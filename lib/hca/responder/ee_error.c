@@ -188,7 +188,8 @@ static unsigned flush_shared(struct engine *e, struct counters *c, struct qp *qp
 }
 
 /* Flushes posted receive descriptors, the open one first. Returns how many, at most `budget`. */
-static unsigned flush(struct engine *e, struct counters *c, struct qp *qp, unsigned budget)
+static unsigned ee_flush_receives(struct engine *e, struct counters *c, struct qp *qp,
+				  unsigned budget)
 {
 	uint32_t claimed = rwm_claimed(qp);
 	unsigned n;
@@ -263,7 +264,7 @@ unsigned ee_wakes(struct engine *e)
 		} else if (state == QP_ERR && qp->srq) {
 			written += flush_shared(e, c, qp, EE_FLUSH_BUDGET - written);
 		} else if (state == QP_ERR) {
-			written += flush(e, c, qp, EE_FLUSH_BUDGET - written);
+			written += ee_flush_receives(e, c, qp, EE_FLUSH_BUDGET - written);
 		} else if (qp_receives(state)) {
 			ee_watch_credits(e, qp);
 			respg_take_news(e, qp);

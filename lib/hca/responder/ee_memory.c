@@ -237,7 +237,7 @@ _Static_assert(ACCESS_FLUSH_GLOBAL / WIRE_FLUSH_GLOBAL ==
  * There is nothing to remember of it, and its answer may be given at any time: as that of a
  * duplicate it holds no resource. So it is no matter if the peer counts it as a READ or not.
  */
-static enum ee_state flush(struct ee_work *w)
+static enum ee_state ee_flush_memory(struct ee_work *w)
 {
 	const struct wire_headers *h = &w->a->headers;
 	bool range = !(h->compare & WIRE_FLUSH_LEVELS) && h->swap_add;
@@ -263,7 +263,7 @@ enum ee_state step_atomic(struct ee_work *w)
 	enum v2p_state s;
 
 	if (w->op->kind == WIRE_KIND_FLUSH)
-		return flush(w);
+		return ee_flush_memory(w);
 	s = v2p_request(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd, qp_number(qp),
 			h->rkey, h->va, sizeof(uint64_t), access, &w->addr, &w->run);
 	if (unlikely(s != V2P_SUCCESS))

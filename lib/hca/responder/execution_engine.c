@@ -48,7 +48,7 @@ static void first_packet(struct ee_work *w, enum qp_state state)
 }
 
 /* The notification point. Datagrams are counted only: their senders are not rate-limited. */
-static __rte_noinline void take_mark(struct ee_work *w)
+static __rte_noinline void ee_take_mark(struct ee_work *w)
 {
 	w->a->congested = 0;
 	count(w->c, COUNTER_np_ecn_marked_roce_packets);
@@ -67,7 +67,7 @@ static inline enum ee_state step_fetch_cxt(struct ee_work *w)
 	if (unlikely(!qp_receives(state)))
 		goto drop;
 	if (unlikely(w->a->congested))
-		take_mark(w);
+		ee_take_mark(w);
 	if (unlikely(!w->qp->ee.comm_est))
 		first_packet(w, state);
 	return EE_CHECK_PSN;
@@ -206,7 +206,7 @@ static enum ee_state step_drop(struct ee_work *w)
 	return EE_IDLE;
 }
 
-static inline enum ee_state step(struct ee_work *w, enum ee_state state)
+static inline enum ee_state ee_step(struct ee_work *w, enum ee_state state)
 {
 	switch (state) {
 	case EE_FETCH_CXT:
@@ -247,8 +247,9 @@ static inline enum ee_state step(struct ee_work *w, enum ee_state state)
 }
 
 /* EE_AGAIN: the receive descriptor is as it was before. */
-static inline enum ee_then execute(struct engine *e, struct execution_engine *ee,
-				   struct counters *c, struct rte_mbuf *m, const uint8_t *payload)
+static inline enum ee_then ee_execute(struct engine *e, struct execution_engine *ee,
+				      struct counters *c, struct rte_mbuf *m,
+				      const uint8_t *payload)
 {
 	struct ee_work w = {
 		.e = e, .ee = ee, .c = c, .m = m, .a = arrival_of(m), .payload = payload};
@@ -256,7 +257,7 @@ static inline enum ee_then execute(struct engine *e, struct execution_engine *ee
 
 	w.op = &wire_opcodes[w.a->headers.opcode];
 	do {
-		enum ee_state next = step(&w, state);
+		enum ee_state next = ee_step(&w, state);
 
 		MACHINE_STEP(ee_machine, state, next);
 		state = next;
@@ -363,7 +364,7 @@ static inline enum ee_then take_packet(struct engine *e, struct execution_engine
 	}
 	if (unlikely(found == V2P_PENDING))
 		return EE_AGAIN;
-	return execute(e, ee, c, m, payload);
+	return ee_execute(e, ee, c, m, payload);
 }
 
 /* A gap has been filled: those that had come early go in front of the rest of the burst, as many as

@@ -123,9 +123,9 @@ static inline uint8_t *payload_of(const struct rte_mbuf *m)
 }
 
 /* Writes the headers of a frame that may begin a run. */
-static void stamp_first(struct resp_pkt_gen *p, const struct engine *e, const struct qp *qp,
-			const struct wire_template *of, const struct wire_headers *h,
-			uint32_t payload_bytes)
+static void respg_stamp_first(struct resp_pkt_gen *p, const struct engine *e, const struct qp *qp,
+			      const struct wire_template *of, const struct wire_headers *h,
+			      uint32_t payload_bytes)
 {
 	struct resp_run *t = &p->run;
 	uint8_t *room = next_buffer(p)->buf_addr;
@@ -147,7 +147,7 @@ static void stamp_first(struct resp_pkt_gen *p, const struct engine *e, const st
 }
 
 /* Writes those of a frame that continues it. */
-static inline void stamp_next(struct resp_pkt_gen *p, const struct wire_headers *h)
+static inline void respg_stamp_next(struct resp_pkt_gen *p, const struct wire_headers *h)
 {
 	const struct resp_run *t = &p->run;
 	uint8_t *room = next_buffer(p)->buf_addr;
@@ -164,8 +164,8 @@ static inline void stamp_next(struct resp_pkt_gen *p, const struct wire_headers 
  * follows in finish_icrc(). crc: state of payload and pad from 0, or NULL: computed there. `ref`: a
  * reference takes the place of the payload, and the bytes after it are not read.
  */
-static inline void put_frame(struct resp_pkt_gen *p, const struct qp *qp, uint32_t pad,
-			     const uint32_t *crc, bool ref)
+static inline void respg_put_frame(struct resp_pkt_gen *p, const struct qp *qp, uint32_t pad,
+				   const uint32_t *crc, bool ref)
 {
 	const struct resp_run *t = &p->run;
 	struct rte_mbuf *m = p->spare[--p->spares];
@@ -218,7 +218,7 @@ static void pass_on(struct engine *e, struct resp_pkt_gen *p)
 	channel_put(&e->channel[CHANNEL_RESPG_TXA], p->out, p->outs);
 }
 
-/* Makes a frame of the payload in the next buffer, along the QP's path. crc, ref: as put_frame()
+/* Makes a frame of the payload in the next buffer, along the QP's path. crc, ref: as respg_put_frame()
  * has them. */
 static inline void seal(struct engine *e, struct resp_pkt_gen *p, const struct qp *qp,
 			struct wire_headers *h, uint32_t payload_bytes, const uint32_t *crc,
@@ -229,13 +229,13 @@ static inline void seal(struct engine *e, struct resp_pkt_gen *p, const struct q
 
 	if (likely(t->qp == qp && t->opcode == h->opcode && t->payload_bytes == payload_bytes &&
 		   memcmp(&way, &t->way, sizeof(way)) == 0)) {
-		stamp_next(p, h);
+		respg_stamp_next(p, h);
 	} else {
 		h->migreq = qp_migreq(way);
-		stamp_first(p, e, qp, &qp_path_at(qp, way.path)->template, h, payload_bytes);
+		respg_stamp_first(p, e, qp, &qp_path_at(qp, way.path)->template, h, payload_bytes);
 		p->run.way = way;
 	}
-	put_frame(p, qp, h->pad, crc, ref);
+	respg_put_frame(p, qp, h->pad, crc, ref);
 }
 
 static inline struct wire_headers response_headers(const struct qp *qp, uint8_t opcode,
@@ -276,7 +276,7 @@ static inline void answer_ack(struct engine *e, struct resp_pkt_gen *p, struct c
 /* ---- trains of answers (pipeline/train.h) ---- */
 
 /* Lets answers like the one just sealed join it, unless somebody steps through the pipeline. */
-static inline void train_open(const struct engine *e, struct resp_pkt_gen *p, uint32_t psn)
+static inline void respg_train_open(const struct engine *e, struct resp_pkt_gen *p, uint32_t psn)
 {
 	struct resp_run *t = &p->run;
 	struct rte_mbuf *m = p->out[p->outs - 1];
@@ -290,8 +290,8 @@ static inline void train_open(const struct engine *e, struct resp_pkt_gen *p, ui
 }
 
 /* Where the payload of an answer goes that joins the open train; NULL: it may not join. */
-static inline uint8_t *train_place(const struct resp_pkt_gen *p, const struct qp *qp,
-				   uint8_t opcode, uint32_t psn, uint32_t payload_bytes)
+static inline uint8_t *respg_train_place(const struct resp_pkt_gen *p, const struct qp *qp,
+					 uint8_t opcode, uint32_t psn, uint32_t payload_bytes)
 {
 	const struct resp_run *t = &p->run;
 	struct qp_way way = qp_way(qp);
@@ -305,7 +305,7 @@ static inline uint8_t *train_place(const struct resp_pkt_gen *p, const struct qp
 }
 
 /* Adds the answer whose payload is in that place. */
-static inline void train_join(struct resp_pkt_gen *p, const struct wire_headers *h)
+static inline void respg_train_join(struct resp_pkt_gen *p, const struct wire_headers *h)
 {
 	struct resp_run *t = &p->run;
 
@@ -329,12 +329,12 @@ static void answer_atomic(struct engine *e, struct resp_pkt_gen *p, struct count
 	h.msn = msn;
 	h.orig = orig;
 	count(c, COUNTER_acks_sent);
-	if (train_place(p, qp, h.opcode, psn, 0)) {
-		train_join(p, &h);
+	if (respg_train_place(p, qp, h.opcode, psn, 0)) {
+		respg_train_join(p, &h);
 		return;
 	}
 	seal(e, p, qp, &h, 0, NULL, false);
-	train_open(e, p, psn);
+	respg_train_open(e, p, psn);
 }
 
 /* What is kept now. It acknowledges no READ, so it overtakes answers that wait. */
@@ -389,8 +389,9 @@ static inline bool refer_read(struct engine *e, const struct qp *qp, const struc
 }
 
 /* How many middle packets of a READ, `left` bytes before its end, may leave as a train. */
-static inline uint32_t train_packets(const struct engine *e, const struct resp_pkt_gen *p,
-				     const struct qp *qp, const struct answer *a, uint32_t left)
+static inline uint32_t respg_train_packets(const struct engine *e, const struct resp_pkt_gen *p,
+					   const struct qp *qp, const struct answer *a,
+					   uint32_t left)
 {
 	uint32_t mtu = qp->mtu_bytes, bytes = left - 1, most = TRAIN_PACKETS_MAX;
 
@@ -404,7 +405,7 @@ static inline uint32_t train_packets(const struct engine *e, const struct resp_p
 	return RTE_MIN(bytes / mtu, most);
 }
 
-static inline uint8_t read_opcode(bool first, bool last)
+static inline uint8_t respg_read_opcode(bool first, bool last)
 {
 	if (first)
 		return last ? WIRE_RC_READ_RESP_ONLY : WIRE_RC_READ_RESP_FIRST;
@@ -428,10 +429,10 @@ static inline void couple(struct resp_pkt_gen *p, uint32_t packets)
 static enum v2p_state read_packet(struct engine *e, struct resp_pkt_gen *p, struct qp *qp,
 				  struct answer *a)
 {
-	uint32_t left = a->length - a->done_bytes, packets = train_packets(e, p, qp, a, left);
+	uint32_t left = a->length - a->done_bytes, packets = respg_train_packets(e, p, qp, a, left);
 	uint32_t bytes = RTE_MIN(left, (uint32_t)qp->mtu_bytes);
 	struct wire_headers h = response_headers(
-		qp, read_opcode(a->done_packets == 0, bytes == left), order_next_psn(a));
+		qp, respg_read_opcode(a->done_packets == 0, bytes == left), order_next_psn(a));
 	uint8_t *payload = payload_of(next_buffer(p));
 	bool fused = bytes > SMALL_BYTES && !icrc_omitted(e->settings.icrc, &qp_path(qp)->template);
 	bool train = packets > 1 && refer_read(e, qp, a, payload, packets * bytes, packets);
@@ -571,8 +572,8 @@ static void make_cnp(struct engine *e, struct resp_pkt_gen *p, struct qp *qp)
 	wire_template_set_tos(&t, (uint8_t)(engine_setting(e, cnp_dscp) << 2));
 	wire_template_set_priority(&t, (uint8_t)engine_setting(e, cnp_802p_prio));
 	memset(payload_of(next_buffer(p)), 0, WIRE_CNP_RESERVED_BYTES);
-	stamp_first(p, e, qp, &t, &h, WIRE_CNP_RESERVED_BYTES);
-	put_frame(p, qp, 0, NULL, false);
+	respg_stamp_first(p, e, qp, &t, &h, WIRE_CNP_RESERVED_BYTES);
+	respg_put_frame(p, qp, 0, NULL, false);
 	p->run.qp = NULL;
 	qp->respg.cnp_ns = engine_now(e);
 }
@@ -638,7 +639,7 @@ static __rte_noinline bool must_wait(struct engine *e, struct resp_pkt_gen *p, s
 	return true;
 }
 
-static __rte_noinline void take_paced(struct engine *e, struct resp_pkt_gen *p)
+static __rte_noinline void respg_take_paced(struct engine *e, struct resp_pkt_gen *p)
 {
 	struct qp *qp;
 
@@ -681,7 +682,7 @@ static inline bool answer_short_read(struct engine *e, struct resp_pkt_gen *p, s
 {
 	struct wire_headers h = response_headers(qp, WIRE_RC_READ_RESP_ONLY, a->response_psn);
 	uint32_t bytes = a->length;
-	uint8_t *place = train_place(p, qp, h.opcode, h.psn, bytes), *src;
+	uint8_t *place = respg_train_place(p, qp, h.opcode, h.psn, bytes), *src;
 	uint8_t *payload = place ? place : payload_of(next_buffer(p));
 
 	if (bytes - 1 >= RTE_MIN((uint32_t)SMALL_BYTES, (uint32_t)qp->mtu_bytes) ||
@@ -694,11 +695,11 @@ static inline bool answer_short_read(struct engine *e, struct resp_pkt_gen *p, s
 	h.syndrome = a->syndrome;
 	h.msn = a->msn;
 	if (place) {
-		train_join(p, &h);
+		respg_train_join(p, &h);
 	} else {
 		memset(payload + bytes, 0, sizeof(uint32_t)); /* the pad; the ICRC follows */
 		seal(e, p, qp, &h, bytes, NULL, false);
-		train_open(e, p, h.psn);
+		respg_train_open(e, p, h.psn);
 	}
 	count(c, COUNTER_read_response_packets);
 	qp->respg.reads_done += !response_is_duplicate(a);
@@ -783,7 +784,8 @@ static inline void accept_answer(struct engine *e, struct resp_pkt_gen *p, struc
 }
 
 /* Accepts at most n answers, for each of which a frame could be made. Returns how many. */
-static unsigned take_burst(struct engine *e, struct resp_pkt_gen *p, struct counters *c, unsigned n)
+static unsigned respg_take_burst(struct engine *e, struct resp_pkt_gen *p, struct counters *c,
+				 unsigned n)
 {
 	struct rte_mbuf *burst[BURST];
 
@@ -807,7 +809,7 @@ static __rte_noinline unsigned respg_work(struct engine *e)
 	unsigned room, want, left, n;
 
 	if (unlikely(p->pacer.waiting))
-		take_paced(e, p);
+		respg_take_paced(e, p);
 	active = qp_list_first(&p->active) != NULL;
 	if (waiting == 0 && !active && !notify)
 		return 0;
@@ -824,7 +826,7 @@ static __rte_noinline unsigned respg_work(struct engine *e)
 		serve_notify(e, p, c);
 	/* Short answers must not starve READs, nor READs short answers. */
 	left = p->limit - p->outs;
-	n = waiting ? take_burst(e, p, c, active ? (left + 1) / 2 : left) : 0;
+	n = waiting ? respg_take_burst(e, p, c, active ? (left + 1) / 2 : left) : 0;
 	serve_active(e, p, c);
 	if (p->outs)
 		pass_on(e, p);

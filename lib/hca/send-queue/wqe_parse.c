@@ -74,7 +74,7 @@ static const struct {
 #include "host-abi/user_opcodes.def"
 };
 
-static enum wp_state refuse(struct parse *p, enum wire_outcome outcome, enum counter why)
+static enum wp_state wp_refuse(struct parse *p, enum wire_outcome outcome, enum counter why)
 {
 	p->r->outcome = outcome;
 	p->r->length = 0;
@@ -113,7 +113,7 @@ static enum wp_state next_seg(struct parse *p)
 		return WP_IDLE;
 	}
 	if (unlikely(!(operations[r->opcode].services >> r->service & 1)))
-		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_opcode);
+		return wp_refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_opcode);
 	if (traits & USER_RADDR)
 		return WP_ADDR_SEG;
 	if (unlikely(traits & USER_LOCAL))
@@ -128,7 +128,7 @@ static enum wp_state addr_seg(struct parse *p)
 	const struct wqe_raddr *u = unit(p, sizeof(*u));
 
 	if (unlikely(!u))
-		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+		return wp_refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
 	p->r->raddr = u->addr;
 	p->r->rkey = u->rkey;
 	if (likely(!(p->r->traits & (USER_OPERANDS | USER_SCATTERS))))
@@ -141,13 +141,13 @@ static enum wp_state atomic_seg(struct parse *p)
 	const struct wqe_atomic *u = unit(p, sizeof(*u));
 
 	if (unlikely(!u))
-		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+		return wp_refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
 	p->r->swap_add = u->swap_add;
 	p->r->compare = u->compare;
 	if (likely(p->r->traits & USER_SCATTERS))
 		return WP_FWD_DATA_SEG;
 	if (unlikely(p->at != p->r->wqe_bytes)) /* it has no data */
-		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+		return wp_refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
 	return WP_IDLE;
 }
 
@@ -176,7 +176,7 @@ static enum wp_state local_seg(struct parse *p)
 	uint32_t first = p->at;
 
 	if (unlikely(!local_units(p) || p->r->wqe_bytes - p->at >= WQE_UNIT_BYTES))
-		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_local);
+		return wp_refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe_local);
 	p->r->data_first = first;
 	p->r->flags |= REQUEST_LOCAL;
 	return WP_IDLE;
@@ -186,11 +186,11 @@ static enum wp_state ud_seg(struct parse *p)
 {
 	p->r->ud_offset = p->at;
 	if (unlikely(!unit(p, sizeof(struct wqe_ud))))
-		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+		return wp_refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
 	return WP_JUDGE;
 }
 
-static enum wp_state judge(struct parse *p)
+static enum wp_state wp_judge(struct parse *p)
 {
 	uint32_t first;
 
@@ -222,9 +222,9 @@ static enum wp_state inline_seg(struct parse *p)
 	uint64_t length = u->length & ~WQE_INLINE;
 
 	if (unlikely(length > p->r->wqe_bytes - p->at))
-		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+		return wp_refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
 	if (unlikely(!length_fits(p, &length)))
-		return refuse(p, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
+		return wp_refuse(p, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
 	p->r->flags |= REQUEST_INLINE;
 	p->r->data_first = p->at;
 	p->r->length = length;
@@ -264,14 +264,14 @@ static enum wp_state data_seg(struct parse *p)
 	uint64_t length = 0;
 
 	if (unlikely(units > SGE_MAX))
-		return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+		return wp_refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
 	for (uint32_t i = 0; i < units; i++) {
 		if (unlikely(d[i].length & WQE_INLINE))
-			return refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
+			return wp_refuse(p, OUTCOME_LOCAL_QP_OP, COUNTER_bad_wqe);
 		length += d[i].length;
 	}
 	if (unlikely(!length_fits(p, &length)))
-		return refuse(p, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
+		return wp_refuse(p, OUTCOME_LOCAL_LENGTH, COUNTER_bad_wqe_length);
 	if (length > p->q->mtu_bytes || p->r->traits & USER_SCATTERS)
 		s = entries_allowed(p, d, units);
 	if (unlikely(s == V2P_PENDING)) {
@@ -279,14 +279,14 @@ static enum wp_state data_seg(struct parse *p)
 		return WP_IDLE;
 	}
 	if (unlikely(s != V2P_SUCCESS))
-		return refuse(p, OUTCOME_LOCAL_PROT, COUNTER_bad_wqe_access);
+		return wp_refuse(p, OUTCOME_LOCAL_PROT, COUNTER_bad_wqe_access);
 	p->r->data_first = p->at;
 	p->r->data_units = units;
 	p->r->length = length;
 	return WP_IDLE;
 }
 
-static inline enum wp_state step(struct parse *p, enum wp_state state)
+static inline enum wp_state wp_step(struct parse *p, enum wp_state state)
 {
 	switch (state) {
 	case WP_NEXT_SEG:
@@ -300,7 +300,7 @@ static inline enum wp_state step(struct parse *p, enum wp_state state)
 	case WP_UD_SEG:
 		return ud_seg(p);
 	case WP_JUDGE:
-		return judge(p);
+		return wp_judge(p);
 	case WP_INLINE_SEG:
 		return inline_seg(p);
 	case WP_DATA_SEG_CMD:
@@ -319,7 +319,7 @@ static inline void wp_parse(struct parse *p)
 
 	MACHINE_STEP(wp_machine, WP_IDLE, state);
 	do {
-		enum wp_state next = step(p, state);
+		enum wp_state next = wp_step(p, state);
 
 		MACHINE_STEP(wp_machine, state, next);
 		state = next;

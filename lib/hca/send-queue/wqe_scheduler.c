@@ -67,7 +67,7 @@ static void ws_release(struct engine *e, struct qp *q)
 	qp_close(q, WAKE_WS);
 }
 
-static void take_wakes(struct engine *e)
+static void ws_take_wakes(struct engine *e)
 {
 	uint32_t i = wake_take(&e->wake[WAKE_WS]);
 
@@ -188,7 +188,7 @@ static __rte_noinline unsigned ws_work(struct engine *e)
 {
 	unsigned n;
 
-	take_wakes(e);
+	ws_take_wakes(e);
 	n = take_chained(e);
 	n += take_doorbells(e);
 	return n + schedule(e);
