@@ -29,6 +29,7 @@ struct row {
 	uint32_t entry[2]; /* bytes of its entries; READ: of the scatter entries at node 0 */
 	uint32_t gather;   /* bytes of the first of two gather entries; 0: there is only one */
 	uint32_t region;   /* bytes that the key covers; 0: all of node 1's memory */
+	bool bad_entry;	   /* the second of entry[] has an invalid key */
 	struct sim_faults faults; /* of frames: a train is one */
 	bool equal;		  /* the peers have agreed on selective repeat */
 	bool same_packets;	  /* as many packets with trains as without */
@@ -44,6 +45,7 @@ static const struct row rows[] = {
 	{"a SEND", USER_SEND, true, {BYTES}, .same_packets = true},
 	{"a SEND into two entries", USER_SEND, true, {77777, BYTES}, .same_packets = true},
 	{"a SEND longer than its receive", USER_SEND, true, {50 * MTU, 60}, .gather = 0},
+	{"a SEND into a bad entry", USER_SEND, true, {MTU, BYTES}, .bad_entry = true},
 	{"a READ", USER_RDMA_READ, .same_packets = true},
 	{"a READ into two entries", USER_RDMA_READ, .entry = {77777}, .same_packets = true},
 	{"a READ of too small a region", USER_RDMA_READ, .region = 30 * MTU + 100},
@@ -145,12 +147,14 @@ static uint64_t run(const struct row *r, bool trains, struct outcome *o, uint8_t
 	struct sim *s;
 	unsigned from = r->opcode == USER_RDMA_READ;
 	uint64_t frames;
+	uint32_t bad;
 
 	p.payload_refs = p.whole_trains = trains;
 	p.equal = r->equal;
 	p.retry_cnt = 7;
 	p.no_credits = true;
 	s = sim_create(&p);
+	bad = r->bad_entry ? s->node[1].key + (9 << 8) : 0;
 	s->faults = r->faults;
 	wr = request(s, r);
 	for (unsigned i = 0; i < BYTES; i++) {
@@ -162,7 +166,7 @@ static uint64_t run(const struct row *r, bool trains, struct outcome *o, uint8_t
 	if (r->receives)
 		sim_post_recv_list(s, 1, 0,
 				   (struct sim_sge[]){{REMOTE, r->entry[0], 0},
-						      {REMOTE + r->entry[0], r->entry[1], 0}},
+						      {REMOTE + r->entry[0], r->entry[1], bad}},
 				   r->entry[1]	 ? 2
 				   : r->entry[0] ? 1
 						 : 0);
@@ -233,8 +237,12 @@ struct message_row {
 	unsigned receives; /* posted at once; the rest later */
 	struct sim_faults faults;
 	bool equal, unsignaled, is_inline;
-	uint8_t reads; /* max_rd_atomic; 0: the default */
-	bool full;     /* the receiver's completion queue has only ROOM places left */
+	uint8_t reads;	   /* max_rd_atomic; 0: the default */
+	uint8_t first;	   /* of message 0, which has 8 bytes; 0: like the others */
+	uint16_t access;   /* rights of node 0 at node 1; 0: all */
+	uint16_t peer_mtu; /* node 1's, bytes; 0: the same */
+	uint32_t shift;	   /* of the addresses at node 1 */
+	bool full;	   /* the receiver's completion queue has only ROOM places left */
 };
 
 #define SENDS(bytes)	     PLAIN(USER_SEND, bytes)
@@ -267,6 +275,17 @@ static const struct message_row messages[] = {
 	{"a bad WRITE", USER_RDMA_WRITE, 0, 64, 0, 17, .receives = MESSAGES},
 	{"a bad READ", USER_RDMA_READ, 0, 64, 0, 7, .receives = MESSAGES},
 	{"a bad atomic", USER_ATOMIC_FA, 0, 8, 0, 7, .receives = MESSAGES},
+	{"WRITEs without the right", PLAIN(USER_RDMA_WRITE, 64), .first = USER_RDMA_READ,
+	 .access = ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC},
+	{"READs without the right", PLAIN(USER_RDMA_READ, 64), .first = USER_ATOMIC_FA,
+	 .access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC},
+	{"atomics without the right", PLAIN(USER_ATOMIC_FA, 8), .first = USER_RDMA_READ,
+	 .access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ},
+	{"atomics across words", PLAIN(USER_ATOMIC_FA, 8), .first = USER_RDMA_READ, .shift = 4},
+	{"WRITEs above the peer's MTU", PLAIN(USER_RDMA_WRITE, 300), .first = USER_RDMA_WRITE,
+	 .peer_mtu = 256},
+	{"READs above the peer's MTU", PLAIN(USER_RDMA_READ, 300), .first = USER_ATOMIC_FA,
+	 .peer_mtu = 256},
 	{"SENDs, too few receives", USER_SEND, 0, 64, 0, NONE, .receives = 23},
 	{"SENDs, a full completion queue", SENDS(64), .full = true},
 	{"lost WRITEs", PLAIN(USER_RDMA_WRITE, 64), .faults.drop_mask = 1},
@@ -299,10 +318,11 @@ struct messages_outcome {
 
 static void post_message(struct sim *s, const struct message_row *r, unsigned i)
 {
-	bool other = r->other && i % 10 == 9;
-	uint8_t opcode = other ? r->other : r->opcode;
-	uint32_t bytes = other ? r->other_bytes : r->bytes;
-	uint64_t here = (uint64_t)i * 4096, there = REMOTE + (uint64_t)i * SLOT;
+	bool other = r->other && i % 10 == 9, first = r->first && i == 0;
+	uint8_t opcode = first ? r->first : other ? r->other : r->opcode;
+	uint32_t bytes = first ? 8 : other ? r->other_bytes : r->bytes;
+	uint64_t here = (uint64_t)i * 4096;
+	uint64_t there = REMOTE + (uint64_t)i * SLOT + (first ? 0 : r->shift);
 	struct sim_wr wr = {.opcode = opcode,
 			    .remote = opcode == USER_RDMA_READ ? (uint64_t)i * SLOT : there,
 			    .imm = i,
@@ -364,7 +384,10 @@ static uint64_t run_messages(const struct message_row *r, bool trains, struct me
 	p.payload_refs = p.whole_trains = trains;
 	p.equal = r->equal;
 	p.max_rd_atomic = r->reads ? r->reads : p.max_rd_atomic;
+	p.access = r->access ? r->access : p.access;
 	s = sim_create(&p);
+	if (r->peer_mtu)
+		sim_context(s, 1, 0)->mtu_bytes = r->peer_mtu;
 	s->faults = r->faults;
 	for (unsigned i = 0; i < REMOTE; i++)
 		for (unsigned node = 0; node < 2; node++)
@@ -433,6 +456,47 @@ TEST(trains__of_messages)
 	}
 	free(memory[0]);
 	free(memory[1]);
+}
+
+/* ---- acknowledgements ---- */
+
+enum { WRITE_AT = 4, REQUESTS = 12 }; /* one WRITE among READs */
+
+/* Node 1 acknowledges the WRITE; the others have responses. */
+static bool check_ack(struct sim *s, int from, const uint8_t *frame, unsigned bytes, void *arg)
+{
+	unsigned *acks = arg;
+	struct wire_frame f;
+
+	if (from == 0 || wire_parse_frame(frame, bytes, &f) != WIRE_OK || f.h.opcode != WIRE_RC_ACK)
+		return false;
+	assert_int_equal(f.h.psn, psn_add(s->params.psn, WRITE_AT));
+	++*acks;
+	return false;
+}
+
+/* C9-95: an acknowledgement that is due has the PSN of its request, whatever train comes behind it. */
+TEST(c9_095__train_of_reads_behind_a_write)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	unsigned acks = 0;
+	struct sim *s;
+
+	p.payload_refs = p.whole_trains = true;
+	p.settings = rig_settings();
+	p.settings->ack_interval = 1;
+	s = sim_create(&p);
+	s->tap = check_ack;
+	s->tap_arg = &acks;
+	for (unsigned i = 0; i < REQUESTS; i++) {
+		uint8_t opcode = i == WRITE_AT ? USER_RDMA_WRITE : USER_RDMA_READ;
+		struct sim_wr wr = SIM_WR(opcode, 64 * i, 64, .remote = REMOTE);
+
+		sim_post(s, 0, 0, &wr);
+	}
+	assert_true(sim_settle(s, 60000 * MS));
+	assert_int_equal(acks, 1);
+	sim_destroy(s);
 }
 
 /* ---- a queue pair that is reset while results of its atomics wait ---- */
