@@ -3,16 +3,6 @@
 #include "pipeline/train.h"
 #include "wire/encap.h"
 
-uint32_t train_buffer_bytes(const struct rte_mbuf *m, const struct wire_frame *f)
-{
-	uint32_t packets = frame_packets(m);
-
-	if (packets == 1 || m->ol_flags & PAYLOAD_REF)
-		return m->data_len;
-	return f->payload_offset + train_parts_at(f->payload_bytes) +
-	       (packets - 1) * train_stride(f->h.opcode, f->payload_bytes);
-}
-
 bool train_write_packet(uint8_t *frame, const struct rte_mbuf *m, uint32_t index, uint32_t *skip)
 {
 	const uint8_t *first = rte_pktmbuf_mtod(m, const uint8_t *), *part;

@@ -77,9 +77,6 @@ static inline const uint8_t *train_part(const uint8_t *payload, uint8_t opcode,
 	       (index - 1) * train_stride(opcode, payload_bytes);
 }
 
-/* Bytes that a frame takes in its buffer, including its parts. `f` describes it. */
-uint32_t train_buffer_bytes(const struct rte_mbuf *m, const struct wire_frame *f);
-
 /*
  * Writes packet `index` of a train as a frame of its own, of m->data_len bytes, with zeros in place
  * of the ICRC. If the payload is by reference, the frame has the train's reference, and this
