@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 # Code 16, 268 ms: the daemon is ten times slower than usual, and its peer may not run at the time.
-soak=("$PERF" --soak "${SOFTHCA_SOAK:-1500}" --qp-timeout 16 --pair left,right)
+soak=(timeout 100 "$PERF" --soak "${SOFTHCA_SOAK:-1500}" --qp-timeout 16 --pair left,right)
 stages=(doorbell_wqe segmentation header_parse requester_recv responder_exec)
 loss=('loss = 0.01' 'duplicate = 0.01' 'reorder = 0.01')
 
@@ -43,11 +43,21 @@ soak() {
 		changes "$name" "$serving" &
 		changer=$!
 	fi
-	check "$name: every operation once and right" timeout 100 "${soak[@]}" \
+	check "$name: every operation once and right" "${soak[@]}" \
 		--socket "$SCRATCH/$name.sock"
 	[ -z "$changer" ] || kill "$changer"
 	check "$name: the daemon ends cleanly" stop "$serving"
 	check "$name: no race" no_race "$SCRATCH/$name.log"
+}
+
+# trains --socket SOCKET: long messages and lists of short ones.
+trains() {
+	local kind
+	for kind in write send read; do
+		timeout 100 "$PERF" "${kind}_bw" --verify -b -s 262144 -q 4 -n 100 --qp-timeout 16 --pair left,right "$@" || return
+		timeout 100 "$PERF" "${kind}_bw" --verify -b -s 64 -q 4 -n 2000 -l 16 --qp-timeout 16 --pair left,right "$@" || return
+	done
+	timeout 100 "$PERF" atomic_bw -b -q 4 -n 2000 -l 16 --qp-timeout 16 --pair left,right "$@"
 }
 
 no_race() {
@@ -72,11 +82,21 @@ placed 1
 soak alternate "${options[@]}"
 placed 2
 soak engines --set left.engines=2 --set right.engines=2 "${options[@]}"
-soak=("$PERF" --soak $((10 * ${SOFTHCA_SOAK:-1500})) --qp-timeout 16 --pair left,right)
+soak=(timeout 100 "$PERF" --soak $((10 * ${SOFTHCA_SOAK:-1500})) --qp-timeout 16 --pair left,right)
 placed 1
 soak changing "${options[@]}"
 for change in 'poll: adaptive -> busy' 'left.address: .* -> .*192.168.77.3/24'; do
 	check "changing: $change" grep -q "$change" "$SCRATCH/changes.log"
 done
+# A clean wire: packets refer to their payload and travel as trains, first from lcore to lcore, then from HCA to HCA.
+loss=()
+soak=(trains)
+placed 1
+soak spread "${options[@]}"
+options=()
+for stage in "${stages[@]}"; do
+	options+=(--set "left.lcore.$stage=0" --set "right.lcore.$stage=$((cpus - 1))")
+done
+soak apart "${options[@]}"
 again_if_detector_gave_up "$@"
 finish
