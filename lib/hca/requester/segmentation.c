@@ -40,12 +40,21 @@ static void out_put(struct visit *v, struct rte_mbuf *m)
 	v->sent = true;
 }
 
-static uint8_t segment_opcode(const struct request *r, bool first, bool last)
+/* Which ends of its message a segment has. Bits, not two booleans: the compiler tests those with one
+ * load, which waits until both stores have left the store buffer. */
+enum {
+	SEGMENT_MIDDLE = 0,
+	SEGMENT_FIRST = 1,
+	SEGMENT_LAST = 2,
+	SEGMENT_ONLY = SEGMENT_FIRST | SEGMENT_LAST,
+};
+
+static uint8_t segment_opcode(const struct request *r, unsigned ends)
 {
-	uint8_t rc = first && last ? request_opcodes[r->opcode].only
-		     : first	   ? request_opcodes[r->opcode].first
-		     : last	   ? request_opcodes[r->opcode].last
-				   : request_opcodes[r->opcode].middle;
+	uint8_t rc = ends == SEGMENT_ONLY    ? request_opcodes[r->opcode].only
+		     : ends == SEGMENT_FIRST ? request_opcodes[r->opcode].first
+		     : ends == SEGMENT_LAST  ? request_opcodes[r->opcode].last
+					     : request_opcodes[r->opcode].middle;
 
 	switch ((enum qp_service)r->service) {
 	case SERVICE_RC:
@@ -79,7 +88,7 @@ static inline void fill_alike(struct visit *v, struct packet *p)
 
 /* A packet with the headers of this segment. `m` is a fresh buffer. */
 static __rte_always_inline void fill_packet(struct visit *v, struct rte_mbuf *m, uint32_t bytes,
-					    const uint32_t *crc, bool first, bool last)
+					    const uint32_t *crc, unsigned ends)
 {
 	const struct request *r = v->r;
 	struct packet *p = packet_of(m);
@@ -92,9 +101,9 @@ static __rte_always_inline void fill_packet(struct visit *v, struct rte_mbuf *m,
 	p->flags = crc ? PACKET_CRC : 0;
 	p->turn = qp_way(v->q).turn;
 	p->wqe_offset = r->wqe_offset;
-	h->opcode = segment_opcode(r, first, last);
+	h->opcode = segment_opcode(r, ends);
 	h->ackreq = 0;
-	h->se = last && r->flags & REQUEST_SOLICITED ? 1 : 0;
+	h->se = ends & SEGMENT_LAST && r->flags & REQUEST_SOLICITED ? 1 : 0;
 	h->psn = v->q->rtc.next_psn;
 	h->va = r->raddr;
 	h->rkey = r->rkey;
@@ -162,7 +171,7 @@ static inline void choose_ackreq(struct visit *v, struct packet *p, uint32_t pac
 struct segment {
 	uint32_t bytes;
 	uint32_t packets;
-	bool first, last;
+	unsigned ends;
 };
 
 static inline struct segment segment_next(const struct visit *v)
@@ -172,8 +181,8 @@ static inline struct segment segment_next(const struct visit *v)
 
 	return (struct segment){.bytes = bytes,
 				.packets = 1,
-				.first = v->r->sent_bytes == 0,
-				.last = left == bytes};
+				.ends = (v->r->sent_bytes ? 0 : SEGMENT_FIRST) |
+					(left == bytes ? SEGMENT_LAST : 0)};
 }
 
 /* Is the CRC of a segment's payload to come with its copy? */
@@ -213,7 +222,7 @@ static __rte_always_inline enum dp_answer segment_fill(struct visit *v, struct r
 
 	if (unlikely(answer != DP_COPIED))
 		return answer;
-	fill_packet(v, m, s.bytes, crc, s.first, s.last);
+	fill_packet(v, m, s.bytes, crc, s.ends);
 	if (ref) {
 		packet_of(m)->flags = PACKET_REF;
 		count(rtc_counters(v->e), COUNTER_payload_refs);
@@ -251,7 +260,7 @@ static bool rtc_train_fill(struct visit *v, struct rte_mbuf *m, struct segment *
 	if (packets < 2 ||
 	    !dp_refer(v->e, v->q, v->m, (uint8_t *)m->buf_addr + HEADROOM_BYTES, bytes))
 		return false;
-	fill_packet(v, m, s->bytes, NULL, false, false);
+	fill_packet(v, m, s->bytes, NULL, SEGMENT_MIDDLE);
 	p->flags = PACKET_REF;
 	p->packets = packets;
 	count_n(rtc_counters(v->e), COUNTER_payload_refs, packets);
@@ -287,7 +296,7 @@ static inline void keep_segment(struct visit *v, struct rte_mbuf *m, struct segm
 	struct qp *q = v->q;
 	uint8_t flags = 0;
 
-	if (s.last)
+	if (s.ends & SEGMENT_LAST)
 		flags = ELEMENT_LAST | (r->flags & REQUEST_SIGNALED ? ELEMENT_SIGNALED : 0);
 	sw_put(v->e->mq, &q->mq.sw,
 	       &(struct sw_element){.psn = q->rtc.next_psn,
@@ -384,12 +393,12 @@ enum rtc_state rtc_rc_seg(struct visit *v)
 		return rtc_no_share(v);
 	if (unlikely(v->window == 0))
 		return rtc_park(v, PARK_WINDOW);
-	if (s.first && s.last && may_join(v, s.bytes))
+	if (s.ends == SEGMENT_ONLY && may_join(v, s.bytes))
 		return rc_join(v, s);
 	m = packet_take(v);
 	if (!m)
 		return RTC_STALLED;
-	if (s.first || s.last || !rtc_train_fill(v, m, &s)) {
+	if (s.ends != SEGMENT_MIDDLE || !rtc_train_fill(v, m, &s)) {
 		answer = segment_fill(v, m, s);
 		if (unlikely(answer != DP_COPIED)) {
 			packet_put_back(v);
@@ -400,11 +409,11 @@ enum rtc_state rtc_rc_seg(struct visit *v)
 	rte_mbuf_refcnt_set(m, 2); /* one for the wire, one for MultiQueue */
 	keep_segment(v, m, s);
 	out_put(v, m);
-	if (s.first && s.last)
+	if (s.ends == SEGMENT_ONLY)
 		rtc_train_open(v, m);
-	if (unlikely(r->flags & REQUEST_LIMITED) && limit(q, r, s.last))
+	if (unlikely(r->flags & REQUEST_LIMITED) && limit(q, r, s.ends & SEGMENT_LAST))
 		return rtc_park(v, PARK_CREDIT);
-	return s.last ? RTC_CXT_WB : RTC_RC_SEG;
+	return s.ends & SEGMENT_LAST ? RTC_CXT_WB : RTC_RC_SEG;
 }
 
 /* Keeps the entries to which the response of a READ or atomic is scattered. */
@@ -434,7 +443,7 @@ static inline void fill_request(struct visit *v, struct rte_mbuf *m, uint32_t by
 {
 	struct wire_headers *h = &packet_of(m)->headers;
 
-	fill_packet(v, m, bytes, NULL, true, true);
+	fill_packet(v, m, bytes, NULL, SEGMENT_ONLY);
 	h->ackreq = 1;
 	h->swap_add = v->r->swap_add;
 	h->compare = v->r->compare;
@@ -558,7 +567,7 @@ enum rtc_state rtc_ucud_seg(struct visit *v)
 		datagram_address(v, packet_of(m));
 	advance_psn(v, 1);
 	out_put(v, m);
-	if (!s.last)
+	if (!(s.ends & SEGMENT_LAST))
 		return RTC_UCUD_SEG;
 	resolution_begin(v->r);
 	return RTC_UCUD_CPL;
