@@ -14,13 +14,18 @@ clean_up() {
 }
 trap clean_up EXIT
 export RUNTIME_DIRECTORY=$scratch SOFTHCA_SOCKET=$scratch/daemon.sock
-"$build/app/softhcad" --socket "$SOFTHCA_SOCKET" --set daemon.log_level=warning </dev/null &
-daemon=$!
-for ((i = 0; i < 500; i++)); do
-	[ ! -S "$SOFTHCA_SOCKET" ] || break
-	kill -0 "$daemon"
-	sleep 0.02
-done
+
+# start OPTION...: a daemon, in place of the one before
+start() {
+	[ -z "$daemon" ] || { kill "$daemon" && wait "$daemon"; } || true
+	"$build/app/softhcad" --socket "$SOFTHCA_SOCKET" --set daemon.log_level=warning "$@" </dev/null &
+	daemon=$!
+	for ((i = 0; i < 500; i++)); do
+		[ ! -S "$SOFTHCA_SOCKET" ] || break
+		kill -0 "$daemon"
+		sleep 0.02
+	done
+}
 
 # The daemon takes the last CPU; a client that shares it waits for the scheduler in each turn.
 beside=()
@@ -30,8 +35,12 @@ perf() {
 	printf '\n=== softhca-perf %s\n' "$*"
 	"${beside[@]}" "$build/bench/path/softhca-perf" "$@" --pair hca0,hca1
 }
-"$(dirname "$0")/floors.py" "$@" -- "$build" "${beside[@]}"
-[ $# -eq 0 ] || exit 0
+good=0
+start --set hca0.icrc=always --set hca1.icrc=always
+"$(dirname "$0")/floors.py" --icrc "$@" -- "$build" "${beside[@]}" || good=$?
+start
+"$(dirname "$0")/floors.py" "$@" -- "$build" "${beside[@]}" || good=$?
+[ $# -eq 0 ] || exit $good
 perf --demo
 perf write_bw -s 65536 -D 2
 perf write_bw -s 64 -l 32 -t 256 -D 2
@@ -40,3 +49,4 @@ perf write_lat -n 20000
 perf send_lat -n 20000
 perf read_lat -n 20000
 perf --dead-peer
+exit $good
