@@ -61,7 +61,7 @@ struct qp *pacer_take(struct pacer *p, uint64_t now_ns)
 uint64_t pacer_due_ns(const struct pacer *p)
 {
 	for (unsigned i = 0; p->waiting && i < PACING_SLOTS; i++)
-		if (qp_list_first(&p->slot[(p->turn + i) % PACING_SLOTS]))
+		if (!qp_list_empty(&p->slot[(p->turn + i) % PACING_SLOTS]))
 			return (p->turn + i) << PACING_SLOT_SHIFT;
 	return UINT64_MAX;
 }

@@ -80,7 +80,7 @@ unsigned rrc_kept(const struct engine *e)
 
 bool rrc_holds_responses(const struct engine *e)
 {
-	return e->rrc->holds != 0 || e->rrc->filled.head != QP_LIST_END;
+	return e->rrc->holds != 0 || !qp_list_empty(&e->rrc->filled);
 }
 
 /* ---- RESP_CXT ---- */
@@ -416,7 +416,7 @@ static __rte_noinline unsigned rrc_work(struct engine *e)
 
 	rrc_take_wakes(e);
 	n = take_responses(e); /* first: after a pause they may prove a timer wrong */
-	if (unlikely(rrc->filled.head != QP_LIST_END))
+	if (unlikely(!qp_list_empty(&rrc->filled)))
 		n += rrc_take_early(e);
 	if (unlikely(early_watched(rrc->early)))
 		early_look(e, rrc->early, rrc_counters(e));
@@ -435,8 +435,8 @@ static inline bool rrc_idle(struct engine *e)
 	return channel_idle(&e->channel[CHANNEL_HP_RRC]) && wake_list_empty(&e->wake[WAKE_RRC]) &&
 	       channel_idle(&e->channel[CHANNEL_TC_RRC]) &&
 	       channel_idle(&e->channel[CHANNEL_RTC_RRC]) && !rrc->holds &&
-	       rrc->filled.head == QP_LIST_END && !early_watched(rrc->early) &&
-	       rrc->lossy.head == QP_LIST_END && rrc->retransmit.head == QP_LIST_END &&
+	       qp_list_empty(&rrc->filled) && !early_watched(rrc->early) &&
+	       qp_list_empty(&rrc->lossy) && qp_list_empty(&rrc->retransmit) &&
 	       rrc_link_is_old(e);
 }
 

@@ -728,7 +728,7 @@ static __rte_noinline unsigned rtc_work(struct engine *e)
 			left -= visit(e, q, &room, turn, left);
 	}
 	visits = 0;
-	while (unlikely(qp_list_first(&t->starved)) && room && left && visits++ < STARVED_VISITS)
+	while (unlikely(!qp_list_empty(&t->starved)) && room && left && visits++ < STARVED_VISITS)
 		left -= visit_starved(e, &room, left);
 	return n + before - room;
 }
@@ -738,7 +738,7 @@ unsigned rtc_poll(struct engine *e)
 	const struct rtc *t = e->rtc;
 
 	if (wake_list_empty(&e->wake[WAKE_RTC]) && channel_idle(&e->channel[CHANNEL_DP_RTC]) &&
-	    !t->pacer.waiting && !qp_list_first(&t->active) && !qp_list_first(&t->starved))
+	    !t->pacer.waiting && qp_list_empty(&t->active) && qp_list_empty(&t->starved))
 		return 0;
 	return rtc_work(e);
 }

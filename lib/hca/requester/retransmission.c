@@ -809,5 +809,5 @@ unsigned retransmit_poll(struct engine *e)
 		if (qp_sends(qp_state(q)) && !q->rrc.rnr_waiting)
 			n += retransmit_some(e, q, room - n);
 	}
-	return n ? n : c->retransmit.head != QP_LIST_END;
+	return n ? n : !qp_list_empty(&c->retransmit);
 }

@@ -160,14 +160,14 @@ unsigned rrc_look_at_lossy(struct engine *e)
 	uint32_t last = l->tail;
 	struct qp *q;
 
-	if (likely(l->head == QP_LIST_END))
+	if (likely(qp_list_empty(l)))
 		return 0;
 	for (unsigned i = 0; i < LOOKS && (q = qp_list_take(l)); i++) {
 		look_at_lossy(e, q);
 		if (q->index == last) /* all of them, once */
 			break;
 	}
-	return l->head != QP_LIST_END;
+	return !qp_list_empty(l);
 }
 
 /* Is it waiting for answers, and not retransmitting yet? A timeout of 0 forbids retransmission. */

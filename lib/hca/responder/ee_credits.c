@@ -83,7 +83,7 @@ unsigned ee_offer_credits(struct engine *e)
 	struct execution_engine *ee = e->ee;
 	unsigned sent;
 
-	if (likely(ee->starved.head == QP_LIST_END || engine_now(e) < ee->look_ns))
+	if (likely(qp_list_empty(&ee->starved) || engine_now(e) < ee->look_ns))
 		return 0;
 	if (!ee_may_look(e))
 		return 0;

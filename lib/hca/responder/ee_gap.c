@@ -143,14 +143,14 @@ static void look_at_late(struct engine *e, struct qp *qp)
 
 unsigned ee_late_gaps(struct engine *e)
 {
-	if (likely(e->ee->late.head == QP_LIST_END) || !ee_may_look(e))
+	if (likely(qp_list_empty(&e->ee->late)) || !ee_may_look(e))
 		return 0;
 	return ee_look(e, &e->ee->late, look_at_late);
 }
 
 bool ee_gap_waits(const struct engine *e)
 {
-	return e->ee->late.head != QP_LIST_END;
+	return !qp_list_empty(&e->ee->late);
 }
 
 /* ---- selective acknowledgements ---- */

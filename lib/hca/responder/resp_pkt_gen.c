@@ -805,12 +805,12 @@ static __rte_noinline unsigned respg_work(struct engine *e)
 	struct resp_pkt_gen *p = e->respg;
 	struct counters *c = stage_counters(e, STAGE_RESPONDER_EXEC);
 	unsigned waiting = ring_used(e->channel[CHANNEL_EE_RESPG].in);
-	bool notify = qp_list_first(&p->notify) != NULL, active;
+	bool notify = !qp_list_empty(&p->notify), active;
 	unsigned room, want, left, n;
 
 	if (unlikely(p->pacer.waiting))
 		respg_take_paced(e, p);
-	active = qp_list_first(&p->active) != NULL;
+	active = !qp_list_empty(&p->active);
 	if (waiting == 0 && !active && !notify)
 		return 0;
 	room = RTE_MIN(channel_room(&e->channel[CHANNEL_RESPG_TXA]), (unsigned)RESPG_FRAMES_MAX);
@@ -838,7 +838,7 @@ unsigned respg_poll(struct engine *e)
 	const struct resp_pkt_gen *p = e->respg;
 
 	if (ring_empty(e->channel[CHANNEL_EE_RESPG].in) && !p->pacer.waiting &&
-	    !qp_list_first(&p->active) && !qp_list_first(&p->notify))
+	    qp_list_empty(&p->active) && qp_list_empty(&p->notify))
 		return 0;
 	return respg_work(e);
 }

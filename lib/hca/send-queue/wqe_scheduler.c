@@ -181,7 +181,7 @@ static unsigned schedule(struct engine *e)
 
 bool ws_has_work(const struct engine *e)
 {
-	return qp_list_first(&e->ws->ready) != NULL;
+	return !qp_list_empty(&e->ws->ready);
 }
 
 static __rte_noinline unsigned ws_work(struct engine *e)

@@ -24,6 +24,11 @@ static inline void qp_list_init(struct qp_list *l, const struct qp_table *qps, s
 		.qps = qps, .head = QP_LIST_END, .tail = QP_LIST_END, .link = (uint32_t)link};
 }
 
+static inline bool qp_list_empty(const struct qp_list *l)
+{
+	return l->head == QP_LIST_END;
+}
+
 static inline struct qp_link *qp_list_link(const struct qp_list *l, struct qp *q)
 {
 	return (struct qp_link *)((char *)q + l->link);
@@ -39,7 +44,7 @@ static inline void qp_list_add(struct qp_list *l, struct qp *q)
 	link->listed = 1;
 	link->next = QP_LIST_END;
 	link->before = l->tail & 0xffffff;
-	if (l->head == QP_LIST_END)
+	if (qp_list_empty(l))
 		l->head = q->index;
 	else
 		qp_list_link(l, qp_at(l->qps, l->tail))->next = q->index;
@@ -55,7 +60,7 @@ static inline void qp_list_add_first(struct qp_list *l, struct qp *q)
 		return;
 	link->listed = 1;
 	link->next = l->head;
-	if (l->head == QP_LIST_END)
+	if (qp_list_empty(l))
 		l->tail = q->index;
 	else
 		qp_list_link(l, qp_at(l->qps, l->head))->before = q->index;
@@ -65,7 +70,7 @@ static inline void qp_list_add_first(struct qp_list *l, struct qp *q)
 /* The first one, which stays; NULL: the list is empty. */
 static inline struct qp *qp_list_first(const struct qp_list *l)
 {
-	return l->head == QP_LIST_END ? NULL : qp_at(l->qps, l->head);
+	return qp_list_empty(l) ? NULL : qp_at(l->qps, l->head);
 }
 
 /* Takes the first one out; NULL: the list is empty. */
