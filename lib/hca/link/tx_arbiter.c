@@ -105,9 +105,10 @@ static bool send_waiting(struct engine *e, struct txa *t)
 	return false;
 }
 
+static const enum channel_id inputs[] = {CHANNEL_RPG_TXA, CHANNEL_RESPG_TXA};
+
 static __rte_noinline unsigned txa_work(struct engine *e)
 {
-	static const enum channel_id inputs[] = {CHANNEL_RPG_TXA, CHANNEL_RESPG_TXA};
 	struct txa *t = e->txa;
 	unsigned total = 0, idle = 0;
 
@@ -128,8 +129,7 @@ unsigned txa_poll(struct engine *e)
 {
 	const struct txa *t = e->txa;
 
-	if (t->first == t->count && channel_idle(&e->channel[CHANNEL_RPG_TXA]) &&
-	    channel_idle(&e->channel[CHANNEL_RESPG_TXA]))
+	if (t->first == t->count && channels_idle(e->channel, inputs, RTE_DIM(inputs)))
 		return 0;
 	return txa_work(e);
 }

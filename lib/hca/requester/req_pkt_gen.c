@@ -234,10 +234,11 @@ static unsigned take(struct engine *e, enum channel_id from, unsigned room)
 	return n;
 }
 
+static const enum channel_id inputs[] = {CHANNEL_RTC_RPG, CHANNEL_RRC_RPG};
+
 static __rte_noinline unsigned rpg_work(struct engine *e)
 {
 	unsigned room = channel_room(&e->channel[CHANNEL_RPG_TXA]), total = 0, n;
-	static const enum channel_id inputs[] = {CHANNEL_RTC_RPG, CHANNEL_RRC_RPG};
 
 	for (unsigned i = 0; i < RTE_DIM(inputs); i++) {
 		do {
@@ -251,8 +252,5 @@ static __rte_noinline unsigned rpg_work(struct engine *e)
 
 unsigned rpg_poll(struct engine *e)
 {
-	if (channel_idle(&e->channel[CHANNEL_RTC_RPG]) &&
-	    channel_idle(&e->channel[CHANNEL_RRC_RPG]))
-		return 0;
-	return rpg_work(e);
+	return channels_idle(e->channel, inputs, RTE_DIM(inputs)) ? 0 : rpg_work(e);
 }

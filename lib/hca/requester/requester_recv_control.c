@@ -430,14 +430,13 @@ static __rte_noinline unsigned rrc_work(struct engine *e)
 /* Has nothing come, and does nothing wait here for time to pass, or for room? */
 static inline bool rrc_idle(struct engine *e)
 {
+	static const enum channel_id inputs[] = {CHANNEL_HP_RRC, CHANNEL_TC_RRC, CHANNEL_RTC_RRC};
 	const struct rrc *rrc = e->rrc;
 
-	return channel_idle(&e->channel[CHANNEL_HP_RRC]) && wake_list_empty(&e->wake[WAKE_RRC]) &&
-	       channel_idle(&e->channel[CHANNEL_TC_RRC]) &&
-	       channel_idle(&e->channel[CHANNEL_RTC_RRC]) && !rrc->holds &&
-	       qp_list_empty(&rrc->filled) && !early_watched(rrc->early) &&
-	       qp_list_empty(&rrc->lossy) && qp_list_empty(&rrc->retransmit) &&
-	       rrc_link_is_old(e);
+	return wake_list_empty(&e->wake[WAKE_RRC]) && !rrc->holds && qp_list_empty(&rrc->filled) &&
+	       !early_watched(rrc->early) && qp_list_empty(&rrc->lossy) &&
+	       qp_list_empty(&rrc->retransmit) && rrc_link_is_old(e) &&
+	       channels_idle(e->channel, inputs, RTE_DIM(inputs));
 }
 
 unsigned rrc_poll(struct engine *e)

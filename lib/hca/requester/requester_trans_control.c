@@ -737,8 +737,8 @@ unsigned rtc_poll(struct engine *e)
 {
 	const struct rtc *t = e->rtc;
 
-	if (wake_list_empty(&e->wake[WAKE_RTC]) && channel_idle(&e->channel[CHANNEL_DP_RTC]) &&
-	    !t->pacer.waiting && qp_list_empty(&t->active) && qp_list_empty(&t->starved))
+	if (wake_list_empty(&e->wake[WAKE_RTC]) && !t->pacer.waiting && qp_list_empty(&t->active) &&
+	    qp_list_empty(&t->starved) && channel_idle(&e->channel[CHANNEL_DP_RTC]))
 		return 0;
 	return rtc_work(e);
 }

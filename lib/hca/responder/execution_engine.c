@@ -449,8 +449,8 @@ unsigned ee_poll(struct engine *e)
 {
 	const struct execution_engine *ee = e->ee;
 
-	if (channel_idle(&e->channel[CHANNEL_HP_EE]) && !ee->held_count &&
-	    !early_watched(ee->early))
+	if (!ee->held_count && !early_watched(ee->early) &&
+	    channel_idle(&e->channel[CHANNEL_HP_EE]))
 		return 0;
 	return ee_work(e);
 }

@@ -196,8 +196,10 @@ static __rte_noinline unsigned ws_work(struct engine *e)
 
 unsigned ws_poll(struct engine *e)
 {
-	if (wake_list_empty(&e->wake[WAKE_WS]) && channel_idle(&e->channel[CHANNEL_WP_WS]) &&
-	    channel_idle(&e->channel[CHANNEL_DBP_WS]) && !ws_has_work(e))
+	static const enum channel_id inputs[] = {CHANNEL_WP_WS, CHANNEL_DBP_WS};
+
+	if (wake_list_empty(&e->wake[WAKE_WS]) && !ws_has_work(e) &&
+	    channels_idle(e->channel, inputs, RTE_DIM(inputs)))
 		return 0;
 	return ws_work(e);
 }

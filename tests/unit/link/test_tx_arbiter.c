@@ -38,6 +38,7 @@ TEST(txa_poll__one_ring_alone)
 		assert_int_equal(fx->port.tx_count, i + 1);
 	}
 	assert_int_equal(txa_poll(fx->e), 0);
+	assert_int_equal(fx->e->channel[CHANNEL_RPG_TXA].empty, 6 + 1); /* the idle poll: one */
 }
 
 TEST(txa_poll__port_takes_some)

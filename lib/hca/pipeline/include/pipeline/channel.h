@@ -124,6 +124,17 @@ static inline bool channel_idle(struct channel *c)
 	return true;
 }
 
+/* The same of all `n` inputs of a module, which are `ids` in channel[]: counts if none has any. */
+static inline bool channels_idle(struct channel *channel, const enum channel_id *ids, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (!ring_empty(channel[ids[i]].in))
+			return false;
+	for (unsigned i = 0; i < n; i++)
+		channel_note(&channel[ids[i]].empty, 1);
+	return true;
+}
+
 /* Takes up to n. Returns how many. An empty ring, the common case of a quiet stage, costs two
  * loads. */
 static inline unsigned channel_take(struct channel *c, struct rte_mbuf **m, unsigned n)
