@@ -3,8 +3,8 @@
 """What softhca does as a share of what softhca-limit measures in the same run.
 
 Needs an otherwise unused daemon at SOFTHCA_SOCKET, with both HCAs on one lcore; with --icrc one that
-computes and checks ICRCs. Prints medians of the rounds; buffers are reused. Exit code 1: a share is below its floor, or has fallen against the baseline
-of the same form of CRC by more than 5 %.
+computes and checks ICRCs. Prints medians of the rounds; buffers are reused. Exit code 1: a share is
+below its floor, or has fallen against the baseline of the same form of CRC by more than 5 %.
 """
 import argparse
 import json

@@ -9,36 +9,14 @@ set -euo pipefail
 build=$1
 rounds=${2:-5}
 rates=(0 0.0001 0.001 0.003 0.01 0.03)
-scratch=$(mktemp -d /tmp/softhca-goodput.XXXXXX)
-daemon=
-stop() {
-	[ -z "$daemon" ] || { kill "$daemon" && wait "$daemon"; } || true
-	daemon=
-}
-clean_up() {
-	stop
-	rm -rf "$scratch"
-}
-trap clean_up EXIT
-export RUNTIME_DIRECTORY=$scratch SOFTHCA_SOCKET=$scratch/daemon.sock
-
-# The daemon takes the last CPU; a client that shares it waits for the scheduler in each turn.
-beside=()
-[ "$(nproc)" -lt 2 ] || beside=(taskset -c 0)
+. "$(dirname "$0")/daemon.sh"
 
 # counter NAME: of the HCA that sends
 counter() { "$build/app/softhca" --socket "$SOFTHCA_SOCKET" --hca hca0 counters | awk -v n="$1" '$1 == n { v = $2 } END { print v + 0 }'; }
 
 # measure RATE SEED: Gbit/s and the retransmissions, one line for that rate
 measure() {
-	"$build/app/softhcad" --socket "$SOFTHCA_SOCKET" --set daemon.log_level=warning \
-		--set hca0.loss="$1" --set hca1.loss="$1" --set hca0.seed="$2" --set hca1.seed="$2" </dev/null &
-	daemon=$!
-	for ((i = 0; i < 500; i++)); do
-		[ ! -S "$SOFTHCA_SOCKET" ] || break
-		kill -0 "$daemon"
-		sleep 0.02
-	done
+	start --set hca0.loss="$1" --set hca1.loss="$1" --set hca0.seed="$2" --set hca1.seed="$2"
 	gbit=$("${beside[@]}" timeout 60 "$build/bench/path/softhca-perf" write_bw --pair hca0,hca1 \
 		-s 65536 -m 4096 -t 32 -D 1 | awk '$1 == 65536 { print $4 }')
 	echo "${gbit:-0} $(counter request_packets) $(counter retransmitted_packets) $(counter loss_probes) $(counter loss_timeouts)" >>"$scratch/rate.$1"
