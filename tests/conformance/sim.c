@@ -566,7 +566,8 @@ static uint64_t timer_due(const struct hca *h, const struct qp *q)
 	return due;
 }
 
-uint64_t sim_next_due(struct sim *s)
+/* When the next frame arrives or timer may expire; UINT64_MAX: nothing is due. */
+static uint64_t next_due(struct sim *s)
 {
 	uint64_t due = sim_wire_due(s);
 
@@ -577,6 +578,14 @@ uint64_t sim_next_due(struct sim *s)
 	return due;
 }
 
+void sim_steal_to_due(struct sim *s, uint64_t ns)
+{
+	uint64_t due = next_due(s);
+
+	if (due != UINT64_MAX && due > s->now_ns)
+		sim_steal(s, RTE_MIN(due - s->now_ns, ns));
+}
+
 bool sim_advance(struct sim *s, uint64_t end_ns)
 {
 	uint64_t due;
@@ -584,7 +593,7 @@ bool sim_advance(struct sim *s, uint64_t end_ns)
 	/* Two rounds, because a stage may wake one that has had its turn. */
 	if (sim_step(s) || sim_step(s))
 		return true;
-	due = sim_next_due(s);
+	due = next_due(s);
 	if (due == UINT64_MAX)
 		return false;
 	due = RTE_MIN(due, end_ns);

@@ -254,8 +254,8 @@ bool sim_poll_event(struct sim *s, int node, struct eqe *out);
 void sim_run(struct sim *s, uint64_t ns);
 /* That much time passes while others have the CPU: frames arrive, but are not polled. */
 void sim_steal(struct sim *s, uint64_t ns);
-/* When the next frame arrives or timer may expire; UINT64_MAX: nothing is due. */
-uint64_t sim_next_due(struct sim *s);
+/* The same until the next frame arrives or timer may expire, but no longer than `ns`. */
+void sim_steal_to_due(struct sim *s, uint64_t ns);
 /* One step; if nothing happens in it, time advances to the next event, at most to end_ns. False:
  * nothing is due any more, time stays. */
 bool sim_advance(struct sim *s, uint64_t end_ns);

@@ -189,10 +189,7 @@ static void run(struct fuzz_bytes *b)
 /* Until the next timer. */
 static void wait_for_timer(struct fuzz_bytes *b)
 {
-	uint64_t due = sim_next_due(world);
-
-	if (due != UINT64_MAX && due > world->now_ns)
-		sim_steal(world, RTE_MIN(due - world->now_ns, 1ull << 32));
+	sim_steal_to_due(world, 1ull << 32);
 	go(2);
 }
 
