@@ -8,15 +8,10 @@ extern uint8_t counters[] __asm__("__start___sancov_cntrs")
 	__attribute__((weak, visibility("hidden")));
 extern uint8_t counters_end[] __asm__("__stop___sancov_cntrs")
 	__attribute__((weak, visibility("hidden")));
-#ifdef __clang__
-#define UNSEEN __attribute__((no_sanitize("address", "undefined", "coverage")))
-#else
-#define UNSEEN
-#endif
 
 static uint8_t *news; /* for each counter: 0xff, or 0 where it belongs to the background */
 
-UNSEEN void fuzz_background(void)
+FUZZ_PLAIN void fuzz_background(void)
 {
 	size_t n = (size_t)(counters_end - counters);
 
@@ -29,7 +24,7 @@ UNSEEN void fuzz_background(void)
 		news[i] = counters[i] ? 0 : news[i];
 }
 
-UNSEEN void fuzz_hide_background(void)
+FUZZ_PLAIN void fuzz_hide_background(void)
 {
 	const uint8_t *mask = news;
 	size_t n = (size_t)(counters_end - counters);

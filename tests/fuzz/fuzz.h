@@ -21,6 +21,13 @@
 		}                                                                                  \
 	} while (0)
 
+/* A function that neither sanitizers nor libFuzzer look at. */
+#ifdef __clang__
+#define FUZZ_PLAIN __attribute__((no_sanitize("address", "undefined", "coverage")))
+#else
+#define FUZZ_PLAIN
+#endif
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* libFuzzer's own mutation, for custom mutators. Returns the new size, at most `max`. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);

@@ -15,8 +15,13 @@
 
 enum {
 	QPS = 3,
-	STEPS = 32,
-	POSTED_MAX = 400,
+	STEPS = 16,
+	POSTED_MAX = 400, /* receives of a queue pair */
+	/* What the requests of an input may cost, in packets: they are what takes time. READs whose
+	 * answers fill a poll take PLENTY. */
+	FEW = 96,
+	PLENTY = 800,
+	MTU = 512, /* what p.mtu means */
 	SOURCE_BYTES = 20480,
 	SINK = SOURCE_BYTES, /* zeros, and what the peer's source has */
 	WORDS = SINK + SOURCE_BYTES,
@@ -24,11 +29,13 @@ enum {
 	RESULTS = WORDS + WORDS_BYTES,
 	END = RESULTS + WORDS_BYTES, /* of what is registered */
 	REGION_BYTES = END + 1024,
-	CLONES = 127,
+	CLONES = 63,
 	QPN_MAX = 0x800000
 };
 
 static struct sim *world;
+static struct qp rest[2][QPS]; /* contexts as new */
+static unsigned int left;      /* of what an input's requests may cost */
 
 /* ---- memory ---- */
 
@@ -58,7 +65,7 @@ static void fill(unsigned int node, unsigned int qp)
 }
 
 /* Whether each of the bytes, which are aligned and a multiple of eight, has bits of `value` alone. */
-static bool within(const uint8_t *at, unsigned int bytes, uint8_t value)
+FUZZ_PLAIN static bool within(const uint8_t *at, unsigned int bytes, uint8_t value)
 {
 	uint64_t wrong = 0, all = value * 0x0101010101010101ull;
 	const uint64_t *words = (const uint64_t *)at;
@@ -68,12 +75,23 @@ static bool within(const uint8_t *at, unsigned int bytes, uint8_t value)
 	return !wrong;
 }
 
+/* Whether the bytes, of the same kind, are all `value`. */
+FUZZ_PLAIN static bool all_are(const uint8_t *at, unsigned int bytes, uint8_t value)
+{
+	uint64_t wrong = 0, all = value * 0x0101010101010101ull;
+	const uint64_t *words = (const uint64_t *)at;
+
+	for (unsigned int i = 0; i < bytes / 8; i++)
+		wrong |= words[i] ^ all;
+	return !wrong;
+}
+
 static void judge(unsigned int node, unsigned int qp)
 {
 	const uint8_t *at = region(node, qp);
 	const uint64_t *words = (const uint64_t *)(at + WORDS);
 
-	REQUIRE(at[0] == tag(node, qp) && !memcmp(at, at + 1, SOURCE_BYTES - 1));
+	REQUIRE(all_are(at, SOURCE_BYTES, tag(node, qp)));
 	REQUIRE(within(at + SINK, SOURCE_BYTES, tag(!node, qp)));
 	REQUIRE(within(at + END, REGION_BYTES - END, 0));
 	for (unsigned int i = 0; i < WORDS_BYTES / 8; i++)
@@ -145,7 +163,7 @@ static void post(struct fuzz_bytes *b)
 	unsigned int node = who & 1, qp = (who >> 1) % QPS, count = 1 + (fuzz_u8(b) & 31);
 	bool to = opcode != USER_RDMA_READ, word = sim_traits[opcode] & USER_EIGHT_BYTES;
 	uint64_t base = qp * REGION_BYTES, mine = to ? 0 : SINK, theirs = to ? SINK : 0;
-	uint32_t bytes = fuzz_u16(b) % SOURCE_BYTES, first;
+	uint32_t bytes = fuzz_u16(b) % SOURCE_BYTES, first, cost;
 	struct sim_wr wr = {.opcode = opcode,
 			    .rkey = key_of(!node, qp),
 			    .fence = who >> 4 & 1,
@@ -160,7 +178,9 @@ static void post(struct fuzz_bytes *b)
 	wr.sge[0] = (struct sim_sge){base + mine, word ? 8 : bytes - first, key_of(node, qp)};
 	wr.sge[1] = (struct sim_sge){base + mine + bytes - first, first, key_of(node, qp)};
 	wr.sges = first && !word ? 2 : bytes ? 1 : 0;
-	while (count-- && world->node[node].qp[qp].posted < POSTED_MAX) {
+	cost = 4 + bytes / MTU;
+	while (count-- && cost <= left) {
+		left -= cost;
 		wr.unsignaled = count && how >> 5 & 1;
 		if (wr.sges == 1 && !word && who >> 5 & 1) /* of unlike lengths */
 			wr.sge[0].length = bytes - count % RTE_MIN(bytes, 3u);
@@ -183,7 +203,7 @@ static void receive(struct fuzz_bytes *b)
 
 static void run(struct fuzz_bytes *b)
 {
-	go(1 + fuzz_u8(b) % 16);
+	go(1 + fuzz_u8(b) % 8);
 }
 
 /* Until the next timer. */
@@ -246,17 +266,20 @@ static void change_state(struct fuzz_bytes *b)
 	connect_qp(node, qp);
 }
 
-/* The region goes, and is registered again. */
+/* The region goes, and is registered again. What waits before modules that stand goes on without
+ * it. */
 static void take_memory(struct fuzz_bytes *b)
 {
 	uint8_t who = fuzz_u8(b);
 	unsigned int node = who & 1, qp = (who >> 1) % QPS;
 
 	ceu(node, CEU_HW2SW_MPT, key_of(node, qp), NULL, 0);
+	stepping_set(world->node[node].hca->engines, 0);
 	go(who >> 5);
 	enregister(node, qp);
 }
 
+enum { POST = 0, RECEIVE = 3 }; /* rows of steps */
 static void (*const steps[])(struct fuzz_bytes *b) = {
 	post, post, post, receive, run, wait_for_timer, trouble, stand, change_state, take_memory,
 };
@@ -279,12 +302,12 @@ static void start(void)
 		return;
 	p.payload_refs = p.whole_trains = p.no_credits = true;
 	p.qps = QPS;
-	p.mtu = 2;
+	p.mtu = 2; /* MTU */
 	p.timeout = 5;
 	p.retry_cnt = p.rnr_retry = 1;
 	p.max_rd_atomic = READS_MAX;
 	p.memory_bytes = RTE_ALIGN_CEIL(QPS * REGION_BYTES, 4096);
-	p.packets = 2047;
+	p.packets = 383;
 	p.clones = CLONES;
 	world = sim_create(&p);
 	for_each(enregister);
@@ -303,14 +326,44 @@ static void settle(void)
 	take_results();
 }
 
-/* Queue pairs as new, which have agreed on selective repeat, or have not. */
-static void renew(bool equal)
+/* Nothing has happened to it since renew(). */
+static bool at_rest(unsigned int node, unsigned int qp)
 {
-	struct sim_params p = world->params;
+	const struct sim_qp *q = &world->node[node].qp[qp];
 
-	p.whole_trains = true;
-	p.equal = equal;
-	sim_reset(world, &p);
+	return !q->posted && !q->rq_posted &&
+	       !memcmp(sim_context(world, (int)node, qp), &rest[node][qp], sizeof(struct qp));
+}
+
+/* Queue pairs as new: those at whose ends something has happened. */
+static void renew(void)
+{
+	world->now_ns = RTE_ALIGN_CEIL(world->now_ns + 1, 1ull << 30); /* timers: same places */
+	world->rng = world->params.seed;
+	for (unsigned int qp = 0; qp < QPS; qp++) {
+		if (at_rest(0, qp) && at_rest(1, qp))
+			continue;
+		for (int node = 0; node < 2; node++)
+			sim_modify(world, node, qp, QP_RST, 0);
+		for (int node = 0; node < 2; node++)
+			connect_qp(node, qp);
+		for (unsigned int node = 0; node < 2; node++)
+			rest[node][qp] = *sim_context(world, (int)node, qp);
+	}
+	take_results();
+}
+
+/* All are at rest. Writes what RESET and connecting again would. */
+static void agree(bool equal)
+{
+	world->params.equal = equal;
+	for (unsigned int i = 0; i < 2 * QPS; i++) {
+		struct qp *q = sim_context(world, (int)i % 2, i / 2);
+
+		q->agreed = equal ? AGREED_ASKED | AGREED_REPEAT : 0;
+		q->rrc.peer_keeps = equal ? PEER_TRUST : 0;
+		rest[i % 2][i / 2] = *q;
+	}
 }
 
 static void restore(void)
@@ -328,7 +381,8 @@ static void restore(void)
 	for_each(judge);
 	REQUIRE(sim_quiet(world));
 	REQUIRE(!rte_mempool_in_use_count(world->clones));
-	renew(false);
+	world->params.whole_trains = true;
+	renew();
 	for_each(fill);
 	for (unsigned int i = 0; i < 2 * QPS; i++)
 		spent |= world->node[i % 2].qp[i / 2].qpn > QPN_MAX;
@@ -336,6 +390,28 @@ static void restore(void)
 		stop();
 }
 
+/* One input in sixteen, by its hash. If its length said so, most of what libFuzzer keeps would soon
+ * be such inputs. */
+static bool has_plenty(struct fuzz_bytes b)
+{
+	unsigned int hash = 0;
+
+	while (b.left)
+		hash = 31 * hash + fuzz_u8(&b);
+	return hash % 16 == 6;
+}
+
+static void execute(struct fuzz_bytes b)
+{
+	left = has_plenty(b) ? PLENTY : FEW;
+	for (unsigned int i = 0; b.left && i < STEPS; i++) {
+		steps[fuzz_u8(&b) % RTE_DIM(steps)](&b);
+		go(1);
+	}
+	restore();
+}
+
+/* A message of each kind, one by one: what begins with them shows. */
 static void learn_background(void)
 {
 	static bool done;
@@ -343,24 +419,20 @@ static void learn_background(void)
 	if (done)
 		return;
 	done = true;
-	go(4);
-	restore();
+	for (uint8_t kind = 0; kind < 8; kind++) {
+		const uint8_t input[] = {RECEIVE, 1, 0, 100, 0, POST, 0, kind, 0, 64, 0};
+
+		execute((struct fuzz_bytes){input, sizeof(input)});
+	}
 	fuzz_background();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct fuzz_bytes b = {data, size};
-
 	start();
 	learn_background();
-	if (size & 1)
-		renew(true);
-	for (unsigned int i = 0; b.left && i < STEPS; i++) {
-		steps[fuzz_u8(&b) % RTE_DIM(steps)](&b);
-		go(1);
-	}
-	restore();
+	agree(size & 1);
+	execute((struct fuzz_bytes){data, size});
 	fuzz_hide_background();
 	return 0;
 }
