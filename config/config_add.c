@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* HCAs that join the configuration of a running daemon, by themselves or with a file that is read again.
- * Pure. */
+/* HCAs that join the configuration of a running daemon, by themselves or with a file that is read
+ * again. Pure. */
 #include <errno.h>
 #include <string.h>
 #include "config_file.h"
 #include "setting.h"
 
-/* The end of a ring that is not there yet has a place, as one that has been removed. */
+/* A ring's other end that does not exist yet gets a place, as if it had been removed. */
 static int keep_place_of_peer(struct config *c, const char *name, struct reason *why)
 {
 	const struct hca_section *h = config_find_hca(c, name);

@@ -88,7 +88,7 @@ static bool merge_added(struct merge *m, struct config *now, const struct config
 	return missing;
 }
 
-/* Of the ends of rings that wait for their other end. */
+/* Takes over the places of ends of rings that do not exist yet. */
 static void merge_places(struct config *now, const struct config *asked)
 {
 	for (unsigned i = 0; i < asked->hcas; i++)
@@ -135,7 +135,7 @@ unsigned config_merge(struct config *now, const struct config *asked, bool add,
 		if (other && !now->hca[i].removed)
 			merge_section(&m, SCOPE_HCA, now->hca[i].name, &now->hca[i], other);
 	}
-	/* Not in exchange for what needs a restart, as one that was renamed, nor all. */
+	/* Removes none if others need a restart, as after a renaming, and never all. */
 	missing = merge_added(&m, now, asked, add);
 	merge_removed(&m, now, asked, !missing && some_stay);
 	if (add)
@@ -143,7 +143,7 @@ unsigned config_merge(struct config *now, const struct config *asked, bool add,
 	return m.changes;
 }
 
-/* Those that *running lacks, each in the same place, with all that was derived. */
+/* Copies the HCAs that *running lacks, each to the same place, with all derived values. */
 static void adopt_added(struct config *running, const struct config *checked)
 {
 	for (unsigned i = 0; i < checked->hcas; i++) {

@@ -67,7 +67,8 @@ static bool is_peer(const struct config *c, const char *name)
 	return false;
 }
 
-/* The place that it had, a new one, or that of another one that has been removed; NULL: there is none. */
+/* The place that it had, a new one, or that of another one that has been removed; NULL: there is
+ * none. */
 static struct hca_section *place_for(struct config *c, const char *name)
 {
 	struct hca_section *h = config_find_hca(c, name);

@@ -5,8 +5,8 @@
 #include "config/config.h"
 #include "words.h"
 
-/* Adds an HCA with default settings to *c, at the end, or in the place of one that has been removed. 0;
- * -EINVAL with *why (name, too many). */
+/* Adds an HCA with default settings to *c, at the end, or in the place of one that has been
+ * removed. 0; -EINVAL with *why (name, too many). */
 int config_add_hca(struct config *c, const char *name, struct hca_section **out,
 		   struct reason *why);
 

@@ -19,8 +19,8 @@ int refuse(struct reason *why, const char *format, ...) __attribute__((format(pr
 /* May it name an HCA or a prefix? A letter first, then letters, digits, - and _. */
 bool name_is_valid(const char *name);
 
-/* Takes the next word of a list separated by commas, without spaces around it; one that is too long,
- * longer than anything accepted, is cut off. False at the end. */
+/* Takes the next word of a list separated by commas, without spaces around it; one that is too
+ * long, longer than anything accepted, is cut off. False at the end. */
 bool next_word(const char **list, char word[SETTING_WORD_BYTES]);
 
 /* Finds a word in a list like none|dcqcn: *number is its position. 0; -EINVAL with *why. */

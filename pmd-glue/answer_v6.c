@@ -25,7 +25,7 @@ static const uint8_t *nd_target(const struct message *msg)
 
 /*
  * The link-layer address option of `type` behind the target, or NULL. *sane: false if an option has
- * length 0 or sticks out, which condemns the whole message.
+ * length 0 or exceeds the message, which makes all of it invalid.
  */
 static const uint8_t *find_mac(const struct message *msg, uint8_t type, bool *sane)
 {
@@ -106,7 +106,8 @@ static void take_advertisement(struct port *port, const struct message *msg)
 		control_count(port, PORT_COUNTER_drop_nd_malformed);
 		return;
 	}
-	/* An answer to a unicast question may leave the option out; then the frame says it. */
+	/* An answer to a unicast question may omit the option; then the frame's source is the
+	 * MAC. */
 	learn(port, nd_target(msg), mac ? mac : msg->ether->src_addr.addr_bytes, false);
 }
 

@@ -3,9 +3,9 @@
 #define PMD_GLUE_BOND_H
 /*
  * Which of a port's two devices carry its traffic, decided as Linux's bonding does: one of them
- * until its link fails (active-backup), or all that have a link (balance-xor). A link that came back
- * must have been up for `updelay` before it is used, so that a flapping one does not lose packets
- * each time, unless no other link is up. Control thread; no system calls.
+ * until its link fails (active-backup), or all that have a link (balance-xor). A link that came
+ * back is used after it has been up for `updelay`, so that a flapping one does not lose packets
+ * each time, or at once if no other link is up. Control thread; no system calls.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,8 +21,8 @@ struct bond {
 	uint64_t settled_ms[BOND_DEVICES];
 };
 
-/* The device that sends a frame if both carry traffic. A queue pair keeps its UDP source port, and so
- * its device; with several consecutive ports (path_spread) it alternates between both. */
+/* The device that sends a frame if both carry traffic. A queue pair keeps its UDP source port, and
+ * so its device; with several consecutive ports (path_spread) it alternates between both. */
 static inline unsigned bond_device(uint16_t source_port)
 {
 	return source_port % BOND_DEVICES;

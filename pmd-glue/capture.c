@@ -19,10 +19,10 @@ _Static_assert((int)CAPTURE_QUEUES_MAX == (int)PORT_QUEUES_MAX, "a ring for each
 /* ---- the queue's lcore ---- */
 
 /*
- * Makes packet number `index` of a frame of this daemon whole, with what its sender has left out. In place of a
- * reference to the payload, which is nobody's business outside of the daemon, comes the payload, once it is
- * known to be what was sent. Returns how many bytes of `whole` are true: those in front of the payload if that is
- * gone, as it may be if its queue pair has failed.
+ * Writes packet `index` of a frame, of which a train has several, as it would look on a wire: with
+ * its ICRC, and with the payload itself where the frame has a reference to it, which must not leave
+ * the daemon. Returns the number of valid bytes in `whole`: if the payload is gone, because its
+ * queue pair has failed since, only those in front of it; 0: the frame is not valid.
  */
 static uint32_t make_whole(const struct capture *c, const struct rte_mbuf *m, uint32_t index,
 			   uint8_t whole[FRAME_BYTES_MAX])
@@ -45,7 +45,7 @@ static uint32_t make_whole(const struct capture *c, const struct rte_mbuf *m, ui
 	return m->data_len;
 }
 
-/* Copies a packet of a frame. Returns how many bytes of the copy are true. */
+/* Copies packet `index` of a frame. Returns the number of valid bytes in the copy. */
 static uint32_t copy_bytes(const struct capture *c, const struct rte_mbuf *m, uint32_t index,
 			   uint8_t *copy, uint32_t captured)
 {
@@ -82,7 +82,7 @@ static bool copy_packet(struct capture *c, struct capture_head *ring, uint16_t q
 	return true;
 }
 
-/* A record for each packet. Returns how many found room. */
+/* Writes a record for each packet of a frame. Returns how many found room in the ring. */
 static uint32_t copy_frame(struct capture *c, struct capture_head *ring, uint16_t queue,
 			   const struct rte_mbuf *m, const struct capture_record *record)
 {

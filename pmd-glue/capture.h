@@ -2,10 +2,10 @@
 #ifndef PMD_GLUE_CAPTURE_H
 #define PMD_GLUE_CAPTURE_H
 /*
- * Captures of a port's frames, both directions. The data path copies frames into the rings of
- * whoever captures (host-abi/capture_ring.h), a program (port_capture_begin()) or the control thread
- * for the setting `capture` (capture_file.c). A reader that cannot keep up misses frames, which
- * are counted; the wire never does.
+ * Captures of a port's frames, both directions. The data path copies frames into rings
+ * (host-abi/capture_ring.h), which a program reads (port_capture_begin()), or the control thread
+ * for the setting `capture` (capture_file.c). A reader that cannot keep up misses frames, which are
+ * counted; the wire never loses any.
  */
 #include <stdint.h>
 

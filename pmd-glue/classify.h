@@ -174,8 +174,8 @@ static inline unsigned udp_offset(const struct rte_mbuf *m)
 }
 
 /*
- * Has its sender put zeros in place of the ICRC of this RoCE frame? An ICRC happens to be 0 once in 2^32 frames;
- * it is not checked then.
+ * Did the sender put zeros in place of this RoCE frame's ICRC? A real ICRC is 0 once in 2^32
+ * frames, and is not checked then.
  */
 static inline bool lacks_icrc(const struct rte_mbuf *m)
 {

@@ -47,8 +47,8 @@ struct rte_mbuf *control_frame(struct port *port, const uint8_t dst_mac[6], uint
 /* Passes a frame to the data path for sending; takes ownership. */
 void control_send(struct port *port, struct rte_mbuf *m);
 
-/* Advertises (RFC 4861 7.2.4, 7.2.6) that the IPv6 address is at our MAC address: to who has asked, at
- * that MAC address; to NULL: to all. False: there was no buffer. May be lost. */
+/* Advertises (RFC 4861 7.2.4, 7.2.6) that the IPv6 address is at our MAC address, to whoever asked,
+ * at the MAC address `to`, or to all (NULL). False: no buffer. May be lost. */
 bool advertise(struct port *port, const uint8_t ip[16], const uint8_t to[16], const uint8_t mac[6]);
 
 /* Tells neighbours that the address is at our MAC address. May be lost. */
@@ -81,7 +81,7 @@ bool kernel_is_running(const char *name);
 /* Whether the port shares its interface with the kernel, which then answers for its own addresses.
  */
 bool kernel_shares(enum port_type type);
-/* Notes in port->kernel_has which of the port's addresses the kernel has on the interface in use. */
+/* Stores in port->kernel_has which of the port's addresses the kernel has on its interface. */
 void kernel_refresh(struct port *port);
 
 #endif

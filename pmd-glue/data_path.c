@@ -62,7 +62,7 @@ void take_out(struct port_queue *q, struct rte_mbuf *m, enum port_counter_id wha
 		rte_pktmbuf_free(m);
 }
 
-/* clone becomes a view of m's data and owner of the reference to m that the caller had. */
+/* Attaches `clone` to m's data. It takes over the caller's reference to m. */
 static void clone_in_place(struct rte_mbuf *clone, struct rte_mbuf *m)
 {
 	if (unlikely(!RTE_MBUF_DIRECT(m))) {
@@ -71,7 +71,7 @@ static void clone_in_place(struct rte_mbuf *clone, struct rte_mbuf *m)
 		return;
 	}
 	/*
-	 * rte_pktmbuf_attach would take another reference and the caller drop his: two atomic
+	 * rte_pktmbuf_attach would take another reference and the caller drop its own: two atomic
 	 * operations on a line that the sender's retransmit buffer reads too. Pass it on instead.
 	 */
 	clone->buf_addr = m->buf_addr;
@@ -87,8 +87,9 @@ static void clone_in_place(struct rte_mbuf *clone, struct rte_mbuf *m)
 	clone->packet_type = 0;
 }
 
-/* Only its sender holds it, for retransmissions, with so many references. A train is never sent
- * twice, but it may be held once for each of its messages. */
+/* May the receiver get the frame itself rather than a clone? If it has at most `references`, nobody
+ * but its sender holds it, for a retransmission. A train always may: it is never sent twice,
+ * although MultiQueue holds a reference for each of its messages. */
 static inline bool goes_as_it_is(const struct rte_mbuf *m, uint16_t references)
 {
 	return rte_mbuf_refcnt_read(m) <= references || m->ol_flags & FRAME_TRAIN;
@@ -98,10 +99,10 @@ uint16_t make_receivable(struct port_queue *q, struct rte_mbuf *const *frames,
 			 struct rte_mbuf **out, uint16_t n)
 {
 	/*
-	 * A frame that otherwise only its sender holds (for a retransmission) may go as it
-	 * is: the receiver uses the other half of its private area. If it is held twice, an
-	 * earlier transmission of it is still in flight; and impairment duplicates by
-	 * reference.
+	 * The receiver may share a frame with the sender that keeps it for a retransmission: each
+	 * uses its own half of the private area. A third reference means that an earlier
+	 * transmission of the frame is still in flight. On an impaired port even a second one may
+	 * be a duplicate, which impairment makes by reference.
 	 */
 	const uint16_t as_it_is = is_impaired(q) ? 1 : 2;
 	uint16_t n_shared = 0;
@@ -169,7 +170,7 @@ static bool loops_too(const struct port *port, const struct rte_mbuf *m)
 	       classify(&port->filter, m) == PORT_COUNTER_rx_roce;
 }
 
-/* A copy of a frame that has been sent, to the port's own receiver; takes over a reference to m. */
+/* Sends a clone of a transmitted frame to the port's own receiver. Takes over a reference to m. */
 static void loop_group(struct port_queue *q, struct rte_mbuf *m)
 {
 	struct rte_mbuf *clone = ring_room(q->loop) ? rte_pktmbuf_alloc(q->port->clone_pool) : NULL;
@@ -204,7 +205,7 @@ static uint16_t tx_group(struct port_queue *q, struct rte_mbuf **frame, raw_burs
 	return 1;
 }
 
-/* Some of the frames from the front, which all go the same way. *run: how many there are. */
+/* Sends the first frames that all go the same way. *run: how many there are. */
 static uint16_t tx_run(struct port_queue *q, struct rte_mbuf **frames, uint16_t n, raw_burst *raw,
 		       uint16_t *run)
 {
@@ -264,8 +265,9 @@ static void send_due(struct port_queue *q, struct impairment *imp)
 }
 
 /*
- * A packet that refers to its payload, or a train, made before the port was impaired, suffers no faults: nobody
- * may change what it says, and what it refers to does not wait. False: the wire is full.
+ * Frames with a reference to their payload, and trains, are exempt from faults: they cannot be
+ * corrupted or split here, and the payload does not stay where it is while they are delayed. Only
+ * those that were made before the port was impaired come here. False: the wire is full.
  */
 static bool impair_one(struct port_queue *q, struct impairment *imp, struct rte_mbuf **frame,
 		       uint64_t now)

@@ -30,10 +30,10 @@ void take_out(struct port_queue *q, struct rte_mbuf *m, enum port_counter_id wha
 void send_pending(struct port_queue *q);
 
 /*
- * Makes frames that may be shared with their sender fit for a receiver in this daemon: out[i] is
- * frames[i] if only its sender also holds it, else a clone with its own private area, which takes
- * over the reference. Returns how many from the front were done; fewer than n only if clones ran
- * out. out == frames is not allowed.
+ * Prepares frames, which their sender may keep, for a receiver in this daemon: out[i] is frames[i]
+ * if nobody but its sender also holds it, or if it is a train; else a clone with its own private
+ * area, which takes over the reference. Returns how many from the front were prepared; fewer than n
+ * only if there were no clones left. out must not be frames.
  */
 uint16_t make_receivable(struct port_queue *q, struct rte_mbuf *const *frames,
 			 struct rte_mbuf **out, uint16_t n);

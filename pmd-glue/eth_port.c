@@ -203,8 +203,8 @@ static int eth_find_device(struct port *port, struct eth_device *d)
 	return 0;
 }
 
-/* The interface MTU, and for a device of our own what to configure it to. With two devices, the smaller
- * one. */
+/* The interface MTU, and for a device of our own what to configure it to. With two devices, the
+ * smaller one. */
 static int choose_mtu(struct port *port, const struct eth_device *d,
 		      const struct rte_eth_dev_info *info)
 {
@@ -234,7 +234,7 @@ static int choose_mtu(struct port *port, const struct eth_device *d,
 	}
 	if (!wanted)
 		wanted = RTE_MIN((uint32_t)MTU_FOR_ROCE_4096, most);
-	/* What buffers cannot hold the port does not have, whatever the kernel has. */
+	/* The port's MTU is no larger than buffers can hold, whatever the kernel's is. */
 	wanted = RTE_MIN(wanted, room);
 	if (d == &port->eth[0] || wanted < port->mtu_bytes)
 		port->mtu_bytes = (uint16_t)wanted;
@@ -253,7 +253,7 @@ static int configure(struct port *port, const struct eth_device *d,
 		    RTE_MIN(info->max_rx_queues, info->max_tx_queues));
 		return -ENOTSUP;
 	}
-	/* Virtual drivers know the kernel's MTU badly (af_packet claims 1500 at most). */
+	/* Virtual drivers misreport the kernel's MTU (af_packet claims 1500 at most). */
 	if (port->config.type == PORT_PCI)
 		conf.rxmode.mtu = port->mtu_bytes;
 	if (queues > 1 && info->flow_type_rss_offloads) {
@@ -313,8 +313,9 @@ static bool is_filtered(enum port_type type)
 }
 
 /*
- * The MAC to speak from: on a backup the same as on the device. On tap the device's own belongs to the
- * kernel at the other end, on memif it is the one passed as argument: both keep what choose_mac() chose.
+ * Sets the source MAC address: on a backup the same as on the device. On tap the device's own
+ * address belongs to the kernel at the other end, and on memif it is the one passed as argument:
+ * both keep what choose_mac() chose.
  */
 static int set_mac(struct port *port, const struct eth_device *d)
 {
@@ -346,7 +347,7 @@ static void enable_allmulticast(struct port *port, struct eth_device *d)
 		enable_promiscuous(port, d);
 }
 
-/* The groups joined, and those that queries for all come to. */
+/* Admits the groups joined, and those to which general queries are sent. */
 static void filter_groups(struct port *port, struct eth_device *d)
 {
 	static const uint8_t always[2][16] = {{[10] = 0xff, [11] = 0xff, 224, 0, 0, 1},
@@ -732,7 +733,7 @@ static void memif_poll(struct port *port, uint64_t now_ms)
 	port->next_kick_ms = next_kick(port, now_ms);
 }
 
-/* Memory's, not a wire's; asked without touching the driver, whatever the gate does. */
+/* The speed of memory, not of a wire; found without the driver, whatever the gate does. */
 static uint32_t memif_speed(struct port *port)
 {
 	(void)port;

@@ -106,7 +106,7 @@ static const uint8_t *igmp_parse(const uint8_t *l3, uint32_t bytes, uint16_t *ig
 	return l3 + header;
 }
 
-/* Within what time an answer is wanted. */
+/* The time within which an answer is due. */
 static uint32_t igmp_delay_ms(const uint8_t *query, bool v3)
 {
 	uint32_t code = query[1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Seeded loss, duplication, reordering, delay, corruption and marks; see impairment.h. Queue's lcore. */
+/* Seeded faults; see impairment.h. Queue's lcore. */
 #include <string.h>
 
 #include <rte_ether.h>
@@ -232,7 +232,7 @@ static uint64_t pass_link(struct impairment *imp, uint32_t bytes, uint64_t now)
 	return imp->link_free;
 }
 
-/* To the end of the line of frames under delay; jitter stretches gaps but never reorders. */
+/* Appends to the queue of delayed frames; jitter stretches gaps but never reorders. */
 static void line_up(struct impairment *imp, struct rte_mbuf *m, uint64_t now, uint64_t jitter)
 {
 	const uint64_t delay = published(&imp->delay), most = published(&imp->jitter);

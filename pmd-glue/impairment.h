@@ -45,8 +45,8 @@ void impairment_destroy(struct impairment *imp);
 /* Whether any impairment is set. */
 bool impairment_wanted(const struct port_impairment *config);
 
-/* Whether impairment_take may be called: there is room for all frames that one may release, and in front
- * of the link of rate_mbps. */
+/* May impairment_take() be called: is there room for all frames that one may release, and in the
+ * queue of the link of rate_mbps? */
 bool impairment_has_room(const struct impairment *imp, uint64_t now);
 
 /* Takes ownership of one reference to m. */

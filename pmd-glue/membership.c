@@ -149,7 +149,8 @@ static void reported(struct memberships *t, struct membership *m, uint64_t now_m
 	if (m->users)
 		return;
 	t->left--;
-	*m = t->entry[--t->count]; /* nothing refers to it any more; the caller visits the index again */
+	/* Nothing refers to it any more. The caller visits the index again. */
+	*m = t->entry[--t->count];
 }
 
 static unsigned int changes_due(struct memberships *t, bool v6, uint64_t now_ms,

@@ -69,14 +69,15 @@ void membership_query(struct memberships *t, bool v6, const uint8_t *group, uint
 		      uint32_t delay_ms, uint64_t now_ms);
 
 /*
- * What is to be reported now, of one family and in one report (changes, or answers): fills up to
- * MEMBERSHIP_RECORDS_MAX and returns how many; 0: nothing more. To be repeated until then for both
- * families, which also finds out when something will be due next. Cheap before next_ms.
+ * What to report now for one family in one report (changes, or answers): fills up to
+ * MEMBERSHIP_RECORDS_MAX and returns how many; 0: nothing more. Call it for both families until it
+ * returns 0, which also determines when something will be due next. Cheap before next_ms.
  */
 unsigned int membership_due(struct memberships *t, bool v6, uint64_t now_ms,
 			    struct membership_record records[MEMBERSHIP_RECORDS_MAX]);
 
-/* Is anybody to know? Not of those that every node is in, nor of those that do not leave it. */
+/* Is the group reported at all? Not if every node is in it, or if its packets do not leave the
+ * node. */
 bool membership_is_reported(const uint8_t ip[16]);
 
 #endif

@@ -42,7 +42,7 @@ enum {
  * thread. */
 int memif_gate_join(struct port *port);
 
-/* Opens it for good with the last one. Nothing if the port never joined. */
+/* Opens the gate for good when the last one leaves. A no-op if the port never joined. */
 void memif_gate_leave(struct port *port);
 
 /* Is the caller EAL's interrupt thread? Any thread. */

@@ -52,8 +52,8 @@ int memif_listener_keep(const char *path)
 	return error;
 }
 
-/* Takes the place of libc's for the whole process. The drivers on EAL's interrupt thread send nothing but memif's messages, which
- * are in one piece. */
+/* Replaces libc's for the whole process. Drivers on EAL's interrupt thread call it only for memif's
+ * messages, which have one part. */
 __attribute__((visibility("default"))) ssize_t sendmsg(int fd, const struct msghdr *message,
 						       int flags)
 {

@@ -95,8 +95,8 @@ void mld_report(struct port *port, const struct membership_record *records, unsi
 	control_count(port, PORT_COUNTER_reports_sent);
 }
 
-/* A hop-by-hop header of `bytes` bytes has the router alert option in it (RFC 3810 5.1.14 says that
- * queries must). */
+/* Does a hop-by-hop header of `bytes` bytes contain the router alert option? RFC 3810 5.1.14
+ * requires it of queries. */
 static bool alerts(const uint8_t *options, uint32_t bytes)
 {
 	for (uint32_t i = 2; i < bytes;) {

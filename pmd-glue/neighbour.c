@@ -44,7 +44,7 @@ static bool is_timed(enum neighbour_state state)
 	return state == NEIGHBOUR_ASKED || state == NEIGHBOUR_STALE || state == NEIGHBOUR_FAILED;
 }
 
-/* A timer is set for then. */
+/* Notes that a timer expires at at_ms. */
 static void note_due(struct neighbours *t, uint64_t at_ms)
 {
 	if (at_ms < t->due_ms)
@@ -165,8 +165,7 @@ bool neighbour_has(struct neighbours *t, const uint8_t ip[16])
 	return neighbour_lookup(t, ip) != NULL;
 }
 
-/* Another MAC than the known one is not believed as long as that one answers: what nobody asked for
- * only makes us ask. */
+/* A new MAC is not believed while the known one answers: an unsolicited claim only makes us ask. */
 static bool is_doubtful(struct neighbours *t, struct neighbour *e, const uint8_t mac[6],
 			uint64_t now_ms)
 {

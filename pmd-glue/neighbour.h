@@ -95,7 +95,7 @@ bool neighbour_learn(struct neighbours *t, const uint8_t ip[16], const uint8_t m
  */
 const struct neighbour *neighbour_due(struct neighbours *t, unsigned int *cursor, uint64_t now_ms);
 
-/* Forgets everybody but those who are being asked for. */
+/* Forgets all neighbours but those being asked for. */
 void neighbour_forget(struct neighbours *t);
 
 #endif

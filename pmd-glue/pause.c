@@ -8,8 +8,9 @@
 
 #include "pause.h"
 
-/* mlx5: rx_pause_ctrl_phy, rx_prio3_pause; i40e, ice: rx_xoff_packets, rx_priority3_xoff_packets; ixgbe:
- * rx_priority3_xoff_packets; e1000: rx_xoff_packets; bnxt: rx_pause_frames, rx_pfc_frames. */
+/* mlx5: rx_pause_ctrl_phy, rx_prio3_pause; i40e, ice: rx_xoff_packets, rx_priority3_xoff_packets;
+ * ixgbe: rx_priority3_xoff_packets; e1000: rx_xoff_packets; bnxt: rx_pause_frames,
+ * rx_pfc_frames. */
 enum pause_kind pause_kind_of(const char *name)
 {
 	static const char *const counted[] = {"pause", "pfc", "xoff"};

@@ -2,8 +2,8 @@
 #ifndef PMD_GLUE_PAUSE_H
 #define PMD_GLUE_PAUSE_H
 /*
- * Pause frames, of links and of priorities (PFC), as drivers count them among their own statistics, each
- * by other names. Control thread.
+ * Pause frames, of links and of priorities (PFC), as drivers count them among their own statistics,
+ * each under other names. Control thread.
  */
 #include <stdint.h>
 
@@ -11,15 +11,15 @@ enum pause_kind { PAUSE_RX, PAUSE_TX, PAUSE_KINDS, PAUSE_NONE = PAUSE_KINDS };
 
 enum { PAUSE_STATS_MAX = 32 };
 
-/* A driver's statistics that count them; all zero: it has none, as those of kernel interfaces and memif. */
+/* The statistics of a driver that count them; all zero: none, as with kernel interfaces, memif. */
 struct pause_stats {
 	uint64_t id[PAUSE_STATS_MAX];
 	uint8_t kind[PAUSE_STATS_MAX];
 	unsigned int count;
 };
 
-/* What a statistic of that name counts. PAUSE_NONE also for sums of others, times, and frames that end a
- * pause where those that begin it are counted apart. */
+/* What a statistic of that name counts. PAUSE_NONE also for sums and times, and for frames that end
+ * a pause where those that begin it have a statistic of their own. */
 enum pause_kind pause_kind_of(const char *name);
 
 /* Finds those of a device. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The NUMA node of a port's device, according to the kernel, before EAL has probed any device:
- * the lcores, which EAL wants to know first, are chosen by it. Control thread. */
+/* The NUMA node of a port's device, according to the kernel, before EAL has probed any device: it
+ * decides the choice of lcores, which EAL needs first. Control thread. */
 #include <stdio.h>
 #include "pmd-glue/port.h"
 

@@ -55,7 +55,7 @@ static bool in_prefix(const struct port_address *a, const uint8_t ip[16])
 	return bits % 8 == 0 || ((a->ip[bytes] ^ ip[bytes]) & mask) == 0;
 }
 
-/* Means something on the link alone: fe80::/10, ff02::/16 and what is narrower. */
+/* Is it meaningful only on the link: fe80::/10, ff02::/16 and narrower scopes? */
 static bool is_of_link(const uint8_t ip[16])
 {
 	return ip_is_link_local(ip) || (ip[0] == 0xff && (ip[1] & 0x0f) <= 2);

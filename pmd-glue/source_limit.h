@@ -2,9 +2,9 @@
 #ifndef PMD_GLUE_SOURCE_LIMIT_H
 #define PMD_GLUE_SOURCE_LIMIT_H
 /*
- * How much of what is not RoCE a source may send to the control thread: ARP, neighbour discovery,
- * echo, IGMP, MLD. Without a limit one neighbour fills the ring to the control thread, and nobody
- * else's question is answered.
+ * Limits how much non-RoCE traffic a source may send to the control thread: ARP, neighbour
+ * discovery, echo, IGMP, MLD. Without a limit one neighbour could fill the ring to the control
+ * thread, and nobody else's questions would be answered.
  *
  * Sources are told apart by their MAC address, hashed into a few buckets with a key that nobody
  * knows: a flood from one address costs only those few that share its bucket, and one from forged

@@ -7,7 +7,7 @@
 #include "target.h"
 #include "view.h"
 
-/* The keys of an HCA's section; one may go on behind a dot, as lcore.STAGE does. */
+/* The keys of an HCA's section. A key may continue after a dot, as in lcore.STAGE. */
 static const char *const keys[] = {
 #define DAEMON(key)
 #define HCA(key)							   key,
@@ -30,7 +30,7 @@ static bool is_key(const char *key)
 	return false;
 }
 
-/* One "KEY=VALUE" more. Exit code. */
+/* Adds a line "KEY=VALUE". Exit code. */
 static int add_setting_line(struct control_add_hca *in, const char *word)
 {
 	size_t used = strlen(in->settings), n = strcspn(word, "=");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `softhca capture`: frames of a port, or elements of a channel, from the ring that the daemon writes
- * them into (host-abi/capture_ring.h) to a pcapng file, behind a queue (spool.h), or to lines. The daemon ends
- * the capture when this process does, however that happens.
+ * `softhca capture`: copies frames of a port, or elements of a channel, from the ring that the
+ * daemon fills (host-abi/capture_ring.h) to a pcapng file, through a queue (spool.h), or prints
+ * them as lines. The daemon ends the capture when this process ends, for whatever reason.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,16 +38,17 @@ struct capture {
 	FILE *out;
 	bool ended, daemon_gone;
 	bool emptied;			    /* the ring, when it was looked at last */
-	bool ending;			    /* told to, and ... */
-	uint64_t end[CAPTURE_QUEUES_MAX];   /* ... nothing behind these positions is taken */
+	bool ending;			    /* told to end: ... */
+	uint64_t end[CAPTURE_QUEUES_MAX];   /* ... take nothing past these positions */
 	uint64_t frames, dropped;	    /* in all */
 	uint64_t file_frames, file_dropped; /* of this file; dropped before it began */
 };
 
 static volatile sig_atomic_t told_to_end;
 
-/* The first ends the capture, which then may wait for a disk or for the reader of a pipe; one that comes two seconds later
- * ends the process. Sooner it may be the same one, sent to the process and to its group. */
+/* The first signal ends the capture, which may then still wait for a disk or for the reader of a
+ * pipe. One that comes two seconds later ends the process; an earlier one may be the same signal,
+ * sent to both the process and its group. */
 static void capture_on_signal(int number)
 {
 	static time_t first;
@@ -294,7 +295,7 @@ static bool is_over(const struct capture *c, unsigned queue)
 	return c->ending && c->ring->queue[queue].tail >= c->end[queue];
 }
 
-/* The earliest frame of all queues; *queue: whose. NULL: there is none. */
+/* The earliest frame of all queues, and its queue in *queue. NULL: there is none. */
 static const struct capture_record *earliest(struct capture *c, unsigned *queue)
 {
 	const struct capture_record *first = NULL;
@@ -310,7 +311,7 @@ static const struct capture_record *earliest(struct capture *c, unsigned *queue)
 	return first;
 }
 
-/* The earliest frame, if there is room for it where it goes. */
+/* The earliest frame, if the output has room for it. */
 static const struct capture_record *next_frame(struct capture *c, unsigned *queue)
 {
 	const struct capture_record *r = earliest(c, queue);
@@ -319,7 +320,8 @@ static const struct capture_record *next_frame(struct capture *c, unsigned *queu
 	return c->spool && !spool_has_room(c->spool) ? NULL : r;
 }
 
-/* A file gets what was there when the signal came; lines, which somebody reads, end at once. */
+/* A file still gets the frames in the ring at the signal; lines, which somebody reads, end at
+ * once. */
 static void note_end(struct capture *c)
 {
 	c->ending = true;
@@ -329,7 +331,7 @@ static void note_end(struct capture *c)
 		c->end[i] = __atomic_load_n(&c->ring->queue[i].head, __ATOMIC_ACQUIRE);
 }
 
-/* What there is. 0 or -errno of a write. */
+/* Writes out the frames in the ring. 0 or -errno of a write. */
 static int capture_drain(struct capture *c)
 {
 	const struct capture_record *r;
@@ -388,7 +390,7 @@ static int capture(struct capture *c)
 	error = error ? error : last;
 	fprintf(stderr, "%llu %s captured, %llu dropped\n", (unsigned long long)c->frames,
 		c->in.channel[0] ? "elements" : "frames", (unsigned long long)c->dropped);
-	if (!error || error == -EPIPE) /* whoever reads has enough */
+	if (!error || error == -EPIPE) /* the reader has closed the pipe */
 		return EXIT_CODE_OK;
 	return failed(c->r->file ? c->r->file : "standard output", strerror(-error));
 }

@@ -13,11 +13,11 @@
 #include "softhca/softhca.h"
 #include "view.h"
 
-/* Where things are in the container, wherever they are on the host. */
+/* Paths in the container, whatever they are on the host. */
 #define IN_SOCKETS   "/run/softhca"
 #define IN_LIBRARIES "/opt/softhca"
 
-/* The folders, not the files: a daemon that starts anew makes a new socket. */
+/* Mounts folders, not files: a restarted daemon creates a new socket. */
 static json_t *mount_of(const char *host, const char *container)
 {
 	return json_pack("{s:s, s:s, s:[s, s, s, s]}", "hostPath", host, "containerPath", container,
@@ -38,7 +38,8 @@ static json_t *device_of(const char *name, json_t *edits)
 	return json_pack("{s:s, s:o}", "name", name, "containerEdits", edits);
 }
 
-/* All HCAs together; and each by itself, as far as a daemon says which there are: a container that gets one sees no other. */
+/* One device for all HCAs, and one for each HCA that a running daemon names: a container with the
+ * latter sees no other HCA. */
 static json_t *devices_of(const char *socket, json_t *all)
 {
 	struct softhca_device_info list[HCA_MAX];
@@ -56,7 +57,8 @@ static json_t *devices_of(const char *socket, json_t *all)
 	return devices;
 }
 
-/* Splits the absolute path of a socket. 0 or -1; prints why the container may not have its folder. */
+/* Splits the absolute path of a socket. 0, or -1 after printing why a container may not have its
+ * folder. */
 static int cdi_split(char socket[PATH_MAX], const char **folder, const char **name)
 {
 	char *slash = strrchr(socket, '/');

@@ -86,7 +86,7 @@ static void begin_table(struct table *table, const struct objects_table *t, bool
 	table_begin(table, head);
 }
 
-/* Counts may wrap around at any width: what fell has no rate. */
+/* Counts may wrap at any width, so a count that fell has no rate. */
 static void add_rate(struct table *t, const json_t *last, const json_t *object, const char *key,
 		     double seconds)
 {

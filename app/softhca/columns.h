@@ -46,11 +46,12 @@ struct objects_table {
 	void (*last_text)(const json_t *object, char text[CELL_BYTES]);
 };
 
-/* Prints the objects, an answer's dictionary of dictionaries, as a table behind that margin. */
+/* Prints the objects, an answer's dictionary of dictionaries, as a table, each line after the
+ * margin. */
 void print_objects(json_t *objects, const struct objects_table *t, const char *margin);
 
-/* The same with a column more for each count: how much it rose in a second, since `last`, the same
- * objects as they were so many seconds ago. 0 seconds: without these columns. */
+/* The same with one more column for each count: its rise per second since `last`, the same objects
+ * that many seconds ago. 0 seconds: without these columns. */
 void print_changes(json_t *objects, const json_t *last, double seconds,
 		   const struct objects_table *t, const char *margin);
 
@@ -61,8 +62,8 @@ const char *text_of(const json_t *object, const char *key);
 /* Prints below a table how many of `count` objects the daemon did not list. */
 void print_rest(const json_t *listed, unsigned long long count);
 
-/* Removes those objects of a dictionary whose `key` names another HCA, NULL: that are called by one; hca NULL:
- * none. */
+/* Removes the objects of a dictionary whose `key` names another HCA (key NULL: whose own name is
+ * another HCA's). hca NULL: removes none. */
 void keep_hca(json_t *objects, const char *key, const char *hca);
 
 /* With --json: prints the answer to "/softhca/NAME", as it came, or with --hca what keep_hca() left

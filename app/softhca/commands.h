@@ -51,7 +51,7 @@ struct command {
 extern const struct command commands[];
 extern const unsigned command_count;
 
-/* Words in the place of a command that are none of the table. */
+/* Words accepted in place of a command that are not in the table. */
 enum { OTHER_WORDS = 2 };
 extern const char *const other_words[OTHER_WORDS];
 
@@ -61,7 +61,7 @@ const struct command *command_find(const char *name);
 /* Prints the help: of that command, or of all if NULL. */
 void help_print(FILE *out, const struct command *command);
 
-/* Prints "unknown command 'stats', did you mean 'status'?" to stderr, or the same of an option
+/* Prints "unknown command 'stats', did you mean 'status'?" to stderr, or the same for an option
  * (with its dashes). Returns EXIT_CODE_USAGE. */
 int refuse_command(const char *name);
 int refuse_option(const char *name);
@@ -74,7 +74,7 @@ int refuse_setting(const char *name, const char *const *names, unsigned count);
  * nearest name. */
 int refuse_module(const char *name);
 
-/* The same of what is neither an HCA nor a channel, with the nearest channel. */
+/* The same for a name that is neither an HCA nor a channel, with the nearest channel. */
 int refuse_channel(const char *name);
 
 /* `softhca complete WORD...`: prints what the last word may become, a line each. Asks a daemon for

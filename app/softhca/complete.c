@@ -25,7 +25,7 @@ static void offer_options(const struct command *c, const char *begun)
 	}
 }
 
-/* others: also the words that are none of the table. */
+/* others: also the words that are not in the table. */
 static void offer_commands(const char *begun, bool others)
 {
 	for (unsigned i = 0; i < command_count; i++)
@@ -167,7 +167,7 @@ static void offer_settings(const struct typed *t)
 	settings_close(&all);
 }
 
-/* The words that the setting may be, as its unit lists them. */
+/* The words that the setting accepts, as its unit lists them. */
 static void offer_values(const char *setting, const char *begun)
 {
 	static const struct named_text units[] = {
@@ -197,7 +197,7 @@ static void offer_part(const struct typed *t, const char *part)
 	offer(hca, part, t->begun);
 }
 
-/* Those that can be paused: not those that others call. */
+/* The modules that can be paused: not those that other modules call. */
 static void offer_modules(const struct typed *t)
 {
 	for (unsigned i = 0; i < STAGE_COUNT; i++)

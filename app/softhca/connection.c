@@ -56,7 +56,7 @@ static int receive(struct connection *c, const char *name, const char *parameter
 	n = ask_text(c->fd, CONTROL_VIEW, &in, sizeof(in), c->answer, sizeof(c->answer) - 1);
 	c->answer[n < 0 ? 0 : n] = '\0';
 	if (n == -ENOTCONN ||
-	    n == -ETIMEDOUT) /* what comes late is no answer to the next question */
+	    n == -ETIMEDOUT) /* a late answer must not pass for one to the next question */
 		connection_close(c);
 	return n < 0 ? n : 0;
 }

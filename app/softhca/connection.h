@@ -50,8 +50,8 @@ struct engines {
 };
 
 /*
- * The answer of the next engine, the first one for {.hca = NAME}; the caller's. NULL: that was the
- * last one, or there is none, which has been printed: engines_done() tells.
+ * The next engine's answer, owned by the caller; {.hca = NAME} begins with the first engine. NULL:
+ * there are no more engines, or no answer, which has been printed; engines_done() tells which.
  */
 json_t *engines_ask(struct engines *e, struct connection *c, const char *command);
 static inline bool engines_done(const struct engines *e)
@@ -59,13 +59,13 @@ static inline bool engines_done(const struct engines *e)
 	return e->count && e->next >= e->count;
 }
 
-/* The answers of all engines of the HCA become the values of their keys in `to`. False: one is missing. */
+/* Puts the answers of all engines of the HCA into `to`, under their keys. False: one is missing. */
 bool engines_ask_into(struct connection *c, json_t *to, const char *command, const char *hca);
 
 /* Asks again for each of these answers, which it does not read. */
 void engines_ask_again(struct connection *c, json_t *answers, const char *command);
 
-/* The same as the first; the answer becomes the value of `parameters` in `to`. False: there is none. */
+/* As the first, but puts the answer into `to` under `parameters`. False: there is none. */
 bool connection_ask_into(struct connection *c, json_t *to, const char *command,
 			 const char *parameters);
 

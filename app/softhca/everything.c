@@ -7,8 +7,8 @@
 
 enum { SCHEMA = 1 };
 
-/* The objects of a dictionary, whose names are numbers that telemetry needed or that the objects
- * have themselves, as an array under the same key. */
+/* Turns a dictionary of objects into an array under the same key. Its names are numbers that only
+ * telemetry needs, or that the objects contain themselves. */
 static void make_array(json_t *in, const char *key)
 {
 	json_t *objects = json_object_get(in, key), *array = json_array(), *one;
@@ -81,7 +81,7 @@ static json_t *everything_hca_of(struct connection *c, const char *hca, json_t *
 	return to;
 }
 
-/* Of the wanted HCA, or of each that is not removed meanwhile. False after printing why not. */
+/* Adds the wanted HCA, or each that is not removed meanwhile. False after printing why not. */
 static bool put_hcas(struct connection *c, const struct request *r, json_t *to, json_t *ports)
 {
 	json_t *hcas = json_object(), *port, *one;
@@ -134,7 +134,7 @@ static bool put_cm(struct connection *c, json_t *to)
 	return cm && json_object_set_new(to, "cm", cm) == 0;
 }
 
-/* The daemon itself, and what is of no single HCA. */
+/* Adds the daemon itself, and what belongs to no single HCA. */
 static bool put_daemon(struct connection *c, const struct request *r, json_t *to)
 {
 	json_t *status = connection_ask(c, "status", NULL), *ports;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `softhca exporter`: GET /metrics. It queries the daemon anew for each request, and so outlives restarts of the
- * daemon.
+ * `softhca exporter`: GET /metrics. It queries the daemon anew for each request, and so outlives
+ * restarts of the daemon.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FILTER_H
 #define FILTER_H
-/* Which frames of a capture are wanted: pcap-filter(7), as tcpdump and Wireshark's capture filters. */
+/* Which frames to capture: pcap-filter(7), the language of tcpdump. */
 #include <stdbool.h>
 #include "base/pcapng.h"
 

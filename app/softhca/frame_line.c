@@ -20,7 +20,7 @@ void print_time(FILE *out, uint64_t ns)
 	fprintf(out, "%s.%09u", text, (unsigned)(ns % NS_IN_S));
 }
 
-/* Frames that are no RoCE, or cut too short to tell. */
+/* Frames that are not RoCE, or were cut too short to tell. */
 static void print_other(FILE *out, const struct pcapng_frame *frame)
 {
 	const uint8_t *f = frame->bytes;
@@ -60,7 +60,7 @@ static void print_extensions(FILE *out, const struct wire_headers *h, unsigned h
 		fprintf(out, ", invalidates 0x%08x", h->invalidate_rkey);
 }
 
-/* wire_parse_frame() wants whole frames: of one that was cut, the missing rest are zeros. */
+/* wire_parse_frame() expects whole frames: zeros replace the missing end of one that was cut. */
 static enum wire_error parse(const struct pcapng_frame *frame, uint8_t *whole, struct wire_frame *f)
 {
 	if (frame->captured == frame->original || frame->original > FRAME_LINE_BYTES_MAX)

@@ -7,11 +7,11 @@
 
 struct pcapng_frame;
 
-/* Prints the time, the direction, who sends what to whom: opcode, queue pair, PSN, bytes of payload,
- * and the fields of the headers that follow. */
+/* Prints the time, the direction, who sends what to whom: opcode, queue pair, PSN, bytes of
+ * payload, and the fields of the headers that follow. */
 void frame_line(FILE *out, const struct pcapng_frame *frame);
 
-/* Of day, to the nanosecond, local. */
+/* Prints the local time of day, to the nanosecond. */
 void print_time(FILE *out, uint64_t ns);
 
 #endif

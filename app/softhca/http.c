@@ -122,7 +122,7 @@ static unsigned port_of(int listener)
 	return ntohs(at.sin6_port);
 }
 
-/* Root keeps what lets it connect to a socket in another user's folder. */
+/* Root keeps the capability to connect to a socket in another user's folder. */
 static void drop_privileges(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};

@@ -2,9 +2,10 @@
 #ifndef HTTP_H
 #define HTTP_H
 /*
- * The HTTP server of `softhca exporter` and `softhca web`. It answers GET and HEAD, at one address, in one thread; the
- * main thread waits for a signal. Connections are bounded in number and in patience. All but the right to connect to
- * the daemon's socket has been dropped before the first of them is accepted.
+ * The HTTP server of `softhca exporter` and `softhca web`. It answers GET and HEAD, at one address,
+ * in one thread; the main thread waits for a signal. The number of connections and their idle time
+ * are limited. Before the server accepts the first one, it drops all privileges but that of
+ * connecting to the daemon's socket.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,7 +51,7 @@ struct http_field {
 
 struct http_server {
 	const char *usual; /* address and port if the command line names none */
-	/* Behind the address, in what is printed for the user once the server listens. */
+	/* Follows the address that is printed for the user once the server listens. */
 	const char *path;
 	/* Sent with every reply. */
 	const struct http_field *fields;

@@ -32,8 +32,8 @@ static void own_folder(char out[PATH_MAX])
 		*slash = 0;
 }
 
-/* Next to this program in a build folder; relative to it as installed, so the tree may be moved; at
- * the configured path. */
+/* Looks next to this program in a build folder, then relative to it as installed, so that the tree
+ * may be moved, then at the configured path. */
 static bool find_usual(struct libraries *l)
 {
 	char here[PATH_MAX], a[PATH_MAX + 64], b[PATH_MAX + 64];

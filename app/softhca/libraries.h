@@ -13,7 +13,8 @@ struct libraries {
 	char folder[PATH_MAX]; /* of the drop-in: to be searched first */
 };
 
-/* Finds both in `folder`; NULL: in SOFTHCA_LIBDIR, else as installed or built. 0 or -1; prints why. */
+/* Finds both in `folder`; NULL: in SOFTHCA_LIBDIR, else where they were installed or built. 0, or
+ * -1 after printing why. */
 int libraries_find(const char *folder, struct libraries *l);
 
 /* The absolute path of a control socket; NULL or "": of the usual one. 0 or -ENAMETOOLONG. */

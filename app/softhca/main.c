@@ -92,7 +92,7 @@ static int apply_option(enum option_id id, const char *argument, struct request 
 	return EXIT_CODE_OK;
 }
 
-/* What getopt_long() found; a letter is the option's that the command takes, if it takes one. */
+/* The option that getopt_long() found; for a letter, preferably one that the command takes. */
 static enum option_id option_of(int got, const struct command *command)
 {
 	if (got >= LONG_OPTIONS)
@@ -198,7 +198,7 @@ static unsigned operand_count(const struct command *command)
 	return n;
 }
 
-/* What was given that this command does not take. Exit code. */
+/* Refuses operands and options that the command does not take. Exit code. */
 static int check_line(const struct command *command, const struct line *l)
 {
 	unsigned words = 1 + operand_count(command);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See metrics.h. The format wants all samples of a metric together, so everything is queried first. */
+/* See metrics.h. The format wants all samples of a metric together: query everything first. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct scrape {
 
 /* ---- the questions ---- */
 
-/* One that was removed since `status` was asked has nothing more to show. */
+/* An HCA that was removed after the `status` query has nothing more to show. */
 static bool ask_hca(struct connection *c, struct scrape *s, const char *hca)
 {
 	return (connection_ask_into(c, s->counters, "counters", hca) &&

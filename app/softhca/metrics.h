@@ -4,7 +4,7 @@
 /*
  * What a daemon shows, as metrics in Prometheus's text format 0.0.4:
  *   node_infiniband_*{device,port}   as node_exporter names what the kernel's devices count
- *   rdma_*_total{device,port}        hardware counters as `rdma statistic` shows them of mlx5 and soft-RoCE
+ *   rdma_*_total{device,port}        hardware counters, as `rdma statistic` shows those of mlx5
  *   softhca_*                        all our counters, and the levels and counts of views.def
  */
 #include <stdio.h>

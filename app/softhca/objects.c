@@ -66,7 +66,7 @@ static void print_value(struct table *t, const char *key, const json_t *value)
 		table_add(t, "%lld", json_integer_value(value));
 }
 
-/* What we may not see of it. */
+/* Adds the fields that we may not see. */
 static void add_secrets(struct table *t, const json_t *answer)
 {
 	static const struct column all[] = {QP_VIEW(COLUMN) QP_ATTRIBUTES_VIEW(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `softhca pause`, `step` and `resume`: stop modules of the pipeline, let them take elements one by
- * one, let them run again. A module stands as long as this process, which waits; with --keep until
+ * one, let them run again. A module stays paused while this process waits; with --keep, until
  * somebody resumes it.
  */
 #include <errno.h>
@@ -83,8 +83,8 @@ static const char *why_ended(const char *socket)
 		       : "the daemon has gone";
 }
 
-/* Until it is told to end, or has nothing more to hold. Signals come while it waits, so that none is
- * missed. */
+/* Returns when it is told to end or nothing is held any more. Signals are unblocked only while it
+ * waits, so that none is missed. */
 static void wait_here(int daemon, const char *socket)
 {
 	const struct sigaction end = {.sa_handler = pause_on_signal};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `softhca reload`: makes the running daemon read its configuration again. What systemctl reload runs: unlike SIGHUP
- * it fails where the daemon refuses the file. */
+/* `softhca reload`: makes the running daemon read its configuration again. What systemctl reload
+ * runs: unlike SIGHUP it fails where the daemon refuses the file. */
 #include "commands.h"
 #include "target.h"
 #include "view.h"

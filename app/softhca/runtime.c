@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `softhca show runtime`: the work and cost of each module in an interval. A query makes the daemon
- * measure an engine for some seconds, if we may change it; the tool queries twice and shows the difference.
+ * measure an engine for some seconds, if we may change it; the tool queries twice and shows the
+ * difference.
  */
 #include <stdio.h>
 #include <string.h>

@@ -64,7 +64,7 @@ static const char *text_of_setting(const char *key)
 	return t->name ? t->text : "";
 }
 
-/* Those that were asked for: the one of that name (of every HCA, if it names none), or all of them. */
+/* The settings asked for: the one of that name (of every HCA, if it names none), or all. */
 static bool is_meant(const struct control_setting *s, const struct request *r)
 {
 	if (r->object)

@@ -14,12 +14,13 @@ struct settings {
 	struct control_setting setting[SETTINGS_MAX];
 };
 
-/* Connects to the daemon at that control socket (NULL: as usual) and asks for all of them. 0; -errno
- * with nothing left. */
+/* Connects to the daemon at that control socket (NULL: as usual) and asks for all of them. 0;
+ * -errno with nothing left. */
 int settings_open(const char *socket, struct settings *s);
 void settings_close(struct settings *s);
 
-/* Is that its name: HCA.KEY, daemon.KEY, or KEY alone (hca: then only of that HCA, or the daemon)? */
+/* Does this name the setting: HCA.KEY, daemon.KEY, or KEY alone (hca: then only that HCA's, or the
+ * daemon's)? */
 bool setting_is(const struct control_setting *s, const char *name, const char *hca);
 
 #endif

@@ -2,10 +2,10 @@
 /*
  * A queue of blocks between a stream and the thread that writes them. See spool.h.
  *
- * Whole blocks of a file bypass the page cache, if its file system can do that: on a machine whose CPUs are busy
- * this takes a tenth of the time. When most of the queue waits all the same, the disk may be what is slow, and the page
- * cache, which is larger than the queue, can take blocks faster: then they go the way that took the less time
- * of late.
+ * Whole blocks of a file bypass the page cache, if its file system allows that: on a machine whose
+ * CPUs are busy this takes a tenth of the time. If most of the queue still waits, the disk may be
+ * the bottleneck, and the page cache, which is larger than the queue, may take blocks faster: then
+ * they go the way that has been faster lately.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +56,8 @@ struct spool {
 	/* the writing thread's */
 	int fd;
 	bool may_bypass, bypasses;
-	/* What a block took to the page cache, and past it; an eighth less for each that goes the other way. */
+	/* How long a block took, into the page cache and past it. Each block that goes the other
+	 * way reduces the value by an eighth, so that the slower way is tried again. */
 	uint64_t block_ns[2];
 	off_t at;	/* of the first block in the file */
 	size_t written; /* bytes of the first block */
@@ -126,7 +127,7 @@ static bool choose(struct spool *s, bool hurry)
 	return past;
 }
 
-/* Shall one try that again? */
+/* May the failed write be tried again? */
 static bool may_repeat(struct spool *s)
 {
 	struct pollfd out = {.fd = s->fd, .events = POLLOUT};
@@ -142,8 +143,8 @@ static bool may_repeat(struct spool *s)
 	return !s->bypasses;
 }
 
-/* Up to there. A whole block that bypasses the page cache begins at a multiple of ALIGNMENT, so perhaps with bytes
- * that have been written before. 0 or -errno. */
+/* Writes the block up to `end`. When a whole block bypasses the page cache, the write begins at a
+ * multiple of ALIGNMENT, and so may repeat bytes already written. 0 or -errno. */
 static int write_block(struct spool *s, const struct block *b, size_t end, bool hurry)
 {
 	const uint64_t begun = monotonic_ns();
@@ -177,7 +178,7 @@ static void wait_for_work(struct spool *s)
 	until.tv_nsec += PATIENCE_MS * 1000000L;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
-	/* Until a block is closed, or a pipe may have what there is. */
+	/* Wait until a block is closed; a pipe also takes part of a block. */
 	while (!s->ended &&
 	       !(s->first && (s->first->closed || (!s->path && s->first->used > s->written)))) {
 		int timed_out = 0;

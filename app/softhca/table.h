@@ -18,8 +18,8 @@ struct table {
 void table_begin(struct table *t, const char *head);
 /* Adds the next cell, row by row. */
 void table_add(struct table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Prints the table, each line after the margin, and frees it. Without rows: prints "none". On a terminal the
- * last column, if it is of words, is folded to its width. */
+/* Prints the table, each line after the margin, and frees it. Without rows: prints "none". On a
+ * terminal the last column, if it is of words, is folded to its width. */
 void table_end(struct table *t, FILE *out, const char *margin);
 
 #endif

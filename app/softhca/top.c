@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `softhca top`: the terminal, the keys and the clock. Signals arrive through a descriptor, so that every way out
- * passes the place that restores the terminal.
+ * `softhca top`: the terminal, the keys and the clock. Signals arrive through a descriptor, so that
+ * every way out passes the place that restores the terminal.
  */
 #include <poll.h>
 #include <signal.h>
@@ -236,7 +236,7 @@ static void top_pass(struct top *t, double seconds)
 
 /* ---- all ---- */
 
-/* Takes a look after another until the end. False: the daemon is gone. */
+/* Takes one look after another until told to end. False: the daemon is gone. */
 static bool watch(struct top *t)
 {
 	double first = t->r->batch || t->r->interval_s < FIRST_S ? t->r->interval_s : FIRST_S;

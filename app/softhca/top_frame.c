@@ -263,7 +263,7 @@ static void add_qp(struct lines *l, const char *hca, const json_t *then, const j
 		((number_of(qp, "received") - number_of(then, "received")) & MSN_MASK) / seconds;
 	struct line *line = frame_add_line(l);
 
-	if (!then) /* new: since when is not known */
+	if (!then) /* new: there is nothing to compare with */
 		sent = received = 0;
 	line->key = key_of(sort, qp, sent + received);
 	snprintf(line->text, LINE_BYTES, "%-10.10s %8llu %-4s %-5s %8llu %-15s %10.0f %10.0f", hca,

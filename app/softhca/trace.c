@@ -87,8 +87,8 @@ static unsigned messages(const struct followed *t)
 	return n;
 }
 
-/* For that time, or until the doorbell after so many messages, and a little longer, so that they
- * complete. */
+/* Collects for the given time, or until the doorbell after the wanted messages, and a little
+ * longer, so that they complete. */
 static int collect(struct followed *t, const struct request *r)
 {
 	const struct timespec pause = {.tv_nsec = POLL_MS * 1000000l};
@@ -197,7 +197,7 @@ static int write_file(const struct followed *t, const char *file)
 	return ret ? failed(file, strerror(errno)) : EXIT_CODE_OK;
 }
 
-/* Leaves one message. Exit code. */
+/* Keeps only message n. Exit code. */
 static int show_message(struct followed *t, unsigned n)
 {
 	const struct step *last;
@@ -217,7 +217,7 @@ static int show_message(struct followed *t, unsigned n)
 	return EXIT_CODE_OK;
 }
 
-/* Leaves the first messages, so many; of each, what --wqe shows. Returns how many there are. */
+/* Keeps only the first `wanted` messages, each as --wqe shows it. Returns how many there are. */
 static unsigned keep_messages(struct followed *t, unsigned wanted)
 {
 	static struct step one[RECORDS_MAX];

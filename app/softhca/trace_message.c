@@ -46,7 +46,7 @@ static bool find_request(const struct step *step, unsigned count, unsigned n, st
 	return true;
 }
 
-/* Between those that used the same place in the send queue before and after. */
+/* Bounds the message by those that used its place in the send queue before and after it. */
 static void find_bounds(const struct step *step, struct message *m)
 {
 	for (unsigned i = m->begin; i < m->end; i++) {

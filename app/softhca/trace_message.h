@@ -10,9 +10,9 @@ struct step {
 };
 
 /*
- * Leaves of `count` steps, in the order of their times, those of the n-th message (from 1) of the
- * requester, counted from the first doorbell on in the order of its send queue. Returns how many
- * are left; 0: there is no such message.
+ * Of `count` steps, in the order of their times, keeps those of the requester's n-th message (from
+ * 1), counted from the first doorbell in the order of its send queue. Returns how many remain; 0:
+ * there is no such message.
  */
 unsigned trace_message(struct step *step, unsigned count, unsigned n);
 

@@ -102,8 +102,8 @@ struct named_text {
 /* The tables of counters: an HCA's, its port's, the connection manager's, its at each HCA. */
 extern const struct named_text counter_texts[], port_counter_texts[], cm_counter_texts[],
 	cm_port_counter_texts[];
-/* Prints a table of the nonzero counters, or of all, with their sentences, and under --watch how they
- * have changed since `last`, which may be NULL. */
+/* Prints a table of the nonzero counters, or of all, with their sentences, and under --watch how
+ * they have changed since `last`, which may be NULL. */
 void print_counters(const json_t *counters, const json_t *last, const struct named_text *texts,
 		    bool all);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `softhca web`: a page that shows a daemon live, and the daemon's answers as the JSON that it asks for. Each request
- * queries the daemon anew, so the page outlives restarts of the daemon.
+ * `softhca web`: a page that shows a daemon live, and the daemon's answers as the JSON that it asks
+ * for. Each request queries the daemon anew, so the page outlives restarts of the daemon.
  *
- * Who reaches the address may be anybody on this host, while the answers are what the user who started us may see. So
- * they are only given to who knows a key, made anew for each start, that stands behind the '#' of the address that we
- * print. It also keeps out pages of other sites, which could otherwise reach us by a name of theirs that suddenly means
- * this host; those are refused by their Host, too. Nothing is changed by any request, but that modules are measured
- * while somebody looks, as by `softhca top`.
+ * Anybody on this host can reach the address, but the answers show what the user who started us may
+ * see. So each request needs a key, generated at each start and printed after the '#' of the
+ * address. The key also keeps out pages of other sites that use DNS rebinding; their Host header is
+ * refused, too. Requests change nothing, except that modules are measured while somebody looks, as
+ * by `softhca top`.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -36,7 +36,8 @@ static struct http_reply refusal(enum http_status status, const char *words)
 
 /* ---- who asks ---- */
 
-/* "localhost" or an address, which nobody's name server answers for, with any port or none: there may be a tunnel. */
+/* "localhost" or an address, which no name server can redirect; with any port or none, since there
+ * may be a tunnel. */
 static bool host_is_address(const char *host)
 {
 	char name[NAME_BYTES];
@@ -58,7 +59,7 @@ static bool host_is_address(const char *host)
 	return strcasecmp(name, "localhost") == 0 || inet_pton(AF_INET, name, &address) == 1;
 }
 
-/* Takes as long for a key that begins right as for any other. */
+/* Takes the same time whether or not the key begins correctly. */
 static bool has_key(const struct http_get *get)
 {
 	const char *given = http_header(get, "Authorization");

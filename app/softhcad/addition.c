@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See addition.h. The order is that of the start: port, tables and pipeline; its stages into the loops of the
- * lcores; then programs may open it, and the connection manager is one of them.
+ * See addition.h. The order is that of the start: create port, tables and pipeline; put the stages
+ * into the loops of the lcores; then let programs open it, the connection manager among them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "removal.h"
 #include "sysfs_tree.h"
 
-/* Into the loops, and to the lcores that it meets. */
+/* Puts it into the loops and reconnects the lcores. */
 static int join_lcores(struct daemon *d, struct device *v)
 {
 	int ret;
@@ -91,7 +91,7 @@ static int addition_create(struct daemon *d, unsigned i, struct config_error *wh
 	return ret;
 }
 
-/* Its section and its place are free again. */
+/* Frees its section and its place. */
 static void addition_forget(struct daemon *d, unsigned i)
 {
 	config_remove_hca(&d->written, d->config.hca[i].name);
@@ -147,7 +147,7 @@ void addition_turn(struct daemon *d)
 		create_missing(d);
 }
 
-/* It is created in the control thread's turn: that takes more time than a user has in one. */
+/* The control thread creates it later, as that takes more time than a user has in a turn. */
 int addition_ask(void *ctx, const struct control_changer *who, const char *hca,
 		 const char *settings, uint32_t *ticket, char *text, unsigned int bytes)
 {

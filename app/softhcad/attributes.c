@@ -90,7 +90,7 @@ static int write_numa(struct device *v, struct text *out, unsigned int i)
 	return put_text(out, "-1\n");
 }
 
-/* All CPUs: a device that is a program is near to none in particular. */
+/* All CPUs: a device in software is near none in particular. */
 static int write_cpus(struct device *v, struct text *out, unsigned int as_list)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -161,7 +161,7 @@ static int write_link_layer(struct device *v, struct text *out, unsigned int i)
 
 /* ---- addresses ---- */
 
-/* The files are made once, but addresses change: one for each that there may be. */
+/* The files are made once, but addresses change: there is a file for each possible address. */
 static unsigned int count_gids(struct device *v)
 {
 	return PORT_OWN_MAX;
@@ -211,8 +211,8 @@ static int write_pkey(struct device *v, struct text *out, unsigned int i)
 
 /* ---- counters ---- */
 
-/* Those of the HCA and of its port, and what others call them, are files of one folder. A name in two
- * of them would hide all of /sys; here the compiler refuses it. */
+/* The counters of the HCA and of its port, and those known from other drivers, are files of one
+ * folder. A name used twice would hide all of /sys; here the compiler refuses it. */
 enum {
 #define COUNTER(name, text)	      FILE_##name,
 #define PORT_COUNTER(name, text)      FILE_##name,

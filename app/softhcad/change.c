@@ -25,7 +25,7 @@ struct report {
 	char held[VERDICT_BYTES / 2]; /* names, with commas; the last may be cut */
 };
 
-/* Moves to other addresses, before anything else of them is applied. */
+/* Moves the HCA to other addresses, before anything else that depends on them is applied. */
 static void change_addresses(struct daemon *d, unsigned i)
 {
 	if (!device_moves(&d->devices[i]))
@@ -35,8 +35,8 @@ static void change_addresses(struct daemon *d, unsigned i)
 	cm_thread_moved(d->cm);
 }
 
-/* Applies the running configuration, all that can change of it: most of it is as before. 0; -ENOMEM:
- * not all of it, with *error, and logged; the next change tries again. */
+/* Applies all of the running configuration that can change, although most of it is as before. 0;
+ * -ENOMEM: not all was applied, with *error, and logged; the next change tries again. */
 static int apply_all(struct daemon *d, struct config_error *error)
 {
 	const struct daemon_config *c = &d->config.daemon;
@@ -100,8 +100,8 @@ static void log_change(void *ctx, const struct config_change *c)
 		    before, after);
 }
 
-/* What would apply if *asked were asked for, checked, with the HCAs that it adds or without. 0; -EINVAL with
- * *error. */
+/* Checks what would apply if *asked were requested, with or without the HCAs that it adds. 0;
+ * -EINVAL with *error. */
 static int preview(struct daemon *d, const struct config *asked, bool add, struct config *checked,
 		   struct config_error *error)
 {
@@ -114,10 +114,10 @@ static int preview(struct daemon *d, const struct config *asked, bool add, struc
 }
 
 /*
- * Makes *asked, which is not checked yet, the configuration as far as possible. It must be right as a
- * whole, and what can be applied of it must be right with what cannot: HCAs that do not fit with that need a
- * restart, unless they `must` be added. Returns the number of differences; -EINVAL with *error: nothing has changed;
- * -ENOMEM with *error: it has, but for what apply_all() says of some HCA.
+ * Makes *asked, which is not checked yet, the configuration as far as possible. It must be valid as
+ * a whole, and what can be applied must be valid together with what cannot change: HCAs that do not
+ * fit need a restart, unless they `must` be added. Returns the number of differences; -EINVAL with
+ * *error: nothing has changed; -ENOMEM with *error: it has, except for what apply_all() reports.
  */
 static int change_settings(struct daemon *d, const struct config *asked, bool must,
 			   struct report *r, struct config_error *error)
@@ -154,8 +154,8 @@ static void notify_reloading(void)
 	notify_service(state);
 }
 
-/* A pipe, which a shell may have made for the start, has nothing to say a second time, and would keep us
- * waiting for it. 0; -EINVAL with *error. */
+/* A pipe, which a shell may have made for the start, cannot be read a second time and would block
+ * us. 0; -EINVAL with *error. */
 static int check_file(const struct options *o, struct config_error *error)
 {
 	struct stat st;
@@ -241,7 +241,7 @@ static void copy_change(void *ctx, const struct config_change *c)
 	*(struct config_change *)ctx = *c;
 }
 
-/* `what` may begin with the key, which is said already. */
+/* `what` may begin with the key, which is not repeated. */
 static int change_text(char *text, unsigned bytes, const char *assignment, const char *what,
 		       int error)
 {
@@ -320,5 +320,5 @@ int change_add(struct daemon *d, const struct control_changer *who, const char *
 		return -EPERM;
 	}
 	ret = change_settings(d, &asked, true, &r, error);
-	return ret == -EINVAL ? ret : 0; /* what failed is of another HCA, and logged */
+	return ret == -EINVAL ? ret : 0; /* the failure concerns another HCA, and is logged */
 }

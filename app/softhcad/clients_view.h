@@ -6,9 +6,8 @@
 
 struct daemon;
 
-/* Puts the clients into an answer, by their IDs, those that connected last first: as many as there
- * is room for of those below `before` (0: of all), and under "next" where the rest begins. Under the
- * daemon's lock. */
+/* Puts the clients into an answer, by their IDs, the latest first: as many as fit of those below
+ * `before` (0: of all), and under "next" where the rest begins. Under the daemon's lock. */
 void clients_put(const struct daemon *d, uint32_t before, json_t *to);
 
 #endif

@@ -5,8 +5,8 @@
 
 struct daemon;
 
-/* Puts the connection manager into a dictionary. 0; -EAGAIN: it is busy, perhaps with waiting for the
- * control thread. Under the daemon's lock. */
+/* Puts the connection manager into a dictionary. 0; -EAGAIN: it is busy, perhaps with waiting for
+ * the control thread. Under the daemon's lock. */
 int cm_put(struct daemon *d, json_t *to);
 
 #endif

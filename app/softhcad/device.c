@@ -36,7 +36,7 @@ static unsigned fill_gids(struct wire_path *gids, const struct port_info *info)
 	return info->n_addresses;
 }
 
-/* Who is admitted, if not everyone: those configured, and the port itself. */
+/* The admitted peers, if not everyone: the configured ones and the port itself. */
 static struct peer_list list_peers(const struct hca_section *s, const struct port_info *info)
 {
 	struct peer_list l = s->admitted;
@@ -49,7 +49,7 @@ static struct peer_list list_peers(const struct hca_section *s, const struct por
 	return l;
 }
 
-/* Its part of the buffers, near each engine. */
+/* Takes its part of the buffers, near each engine. */
 static int take_buffers(struct device *v)
 {
 	for (unsigned e = 0; e < v->section->engines; e++) {
@@ -71,7 +71,7 @@ static void give_buffers(struct device *v)
 	}
 }
 
-/* For what all engines share: those on its node, if some are. */
+/* The buffers for what all engines share: those on its node, if there are any. */
 static const struct node_pools *shared_buffers(const struct device *v)
 {
 	for (unsigned e = 0; e < v->section->engines; e++)
@@ -80,7 +80,7 @@ static const struct node_pools *shared_buffers(const struct device *v)
 	return v->buffers[0];
 }
 
-/* Creates it on the nodes chosen by placement; anywhere if they have too few hugepages. */
+/* Creates the HCA on the nodes chosen by placement; anywhere if they have too few hugepages. */
 static int create_near(struct device *v, struct hca_config *c)
 {
 	const struct hca_section *s = v->section;
@@ -205,7 +205,7 @@ void device_destroy(struct device *v)
 	*v = (struct device){.kick_fd = -1};
 }
 
-/* Lets every module release what it holds of the queue pairs: it belongs to the daemon's pools. */
+/* Makes every module release what it holds for queue pairs, which belongs to the daemon's pools. */
 static void release_queue_pairs(struct device *v)
 {
 	for (unsigned i = 0; ceu_tidy(v->ceu); i++) {
@@ -218,7 +218,7 @@ static void release_queue_pairs(struct device *v)
 	}
 }
 
-/* What one HCA has sent another is dropped while neither is polled: such packets refer to the sender's
+/* Drops what one HCA has sent another, while neither is polled: such packets refer to the sender's
  * memory, or share buffers with its retransmission. */
 static void cut_off(struct device *v, struct device *others, unsigned count)
 {
@@ -232,7 +232,7 @@ static void cut_off(struct device *v, struct device *others, unsigned count)
 	v->ceu = NULL;
 	v->hca = NULL;
 	if (v->section->port.type != PORT_RING)
-		return; /* nobody else here has its frames, and closing its device takes long */
+		return; /* no other HCA here has its frames, and closing its device takes long */
 	port_destroy(v->port);
 	v->port = NULL;
 }
@@ -265,7 +265,7 @@ void device_move(struct device *v)
 	port_moved(v->port, &before);
 }
 
-/* Without references to payload before anything is impaired. */
+/* Turns off references to payload before it impairs frames. */
 int device_change(struct device *v)
 {
 	const struct hca_section *s = v->section;

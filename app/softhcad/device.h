@@ -35,12 +35,13 @@ int device_create(struct device *v, const struct hca_section *section, struct po
 		  struct lcores *lcores);
 void device_destroy(struct device *v);
 
-/* Takes a running device out of the lcores, which pause for it, and destroys it. Nobody uses it but they;
+/* Takes a running device out of the lcores, which pause for it, and destroys it. Only they use it;
  * `others` are the daemon's devices. */
 void device_remove(struct device *v, struct device *others, unsigned count);
 
-/* Does its section have other addresses than its port? Then moves there, and tells neighbours; the lcores
- * pause for it. device_change() has to follow: its own addresses are admitted peers. */
+/* Does its section have other addresses than its port? If so, device_move() moves the port to them
+ * and tells neighbours; the lcores pause for it. device_change() has to follow: its own addresses
+ * are admitted peers. */
 bool device_moves(const struct device *v);
 void device_move(struct device *v);
 
@@ -51,11 +52,13 @@ int device_change(struct device *v);
  * (one may be the other end of a ring), before clients are accepted. */
 void device_settle(struct device *v);
 
-/* Measures an engine's modules until there has been no query for MEASURED_S. Under the daemon's lock. */
+/* Measures an engine's modules until there has been no query for MEASURED_S. Under the daemon's
+ * lock. */
 enum { MEASURED_S = 5 };
 void device_measure(struct device *v, unsigned engine);
 
-/* Polls the port and ends measurements, about every millisecond. Has the link state changed (v->link_up)? */
+/* Polls the port and ends measurements, about every millisecond. Has the link state changed
+ * (v->link_up)? */
 bool device_poll(struct device *v);
 
 /* EUI-64 of its MAC address. */

@@ -2,8 +2,9 @@
 #ifndef DICT_H
 #define DICT_H
 /*
- * What a view shows: dictionaries and arrays, of which show.c makes JSON and telemetry.c an answer of
- * DPDK's telemetry. NULL (out of memory) may be passed on: what it would have contained is not shown.
+ * What a view shows: dictionaries and arrays, which show.c turns into JSON and telemetry.c into an
+ * answer of DPDK's telemetry. NULL (out of memory) may be passed on: what it would have contained
+ * is not shown.
  */
 #include <stdint.h>
 #include <jansson.h>
@@ -24,7 +25,7 @@ static inline void dict_put(json_t *to, const char *name, json_t *what)
 {
 	json_object_set_new(to, name, what);
 }
-/* The same with a number as its name: arrays of telemetry hold no dictionaries. */
+/* The same under a number: arrays of telemetry hold no dictionaries. */
 void dict_put_numbered(json_t *to, uint32_t number, json_t *what);
 
 static inline void dict_u64(json_t *to, const char *name, uint64_t value)

@@ -76,7 +76,7 @@ static uint32_t to_mib(uint64_t bytes)
 	return (bytes + bytes / 4) >> 20;
 }
 
-/* What an HCA takes that comes later, with buffers of its own. */
+/* What an HCA takes that is added later, with buffers of its own. */
 static uint32_t added_mib(const struct hca_section *h)
 {
 	uint64_t bytes = hca_bytes(h);
@@ -101,7 +101,7 @@ static uint32_t memory_needed_mib(const struct config *c)
 		      buffer_bytes(d->packet_buffers, d->descriptor_buffers, d->clone_buffers));
 }
 
-/* Room for those that are still to come, which costs address space until they do. */
+/* Room for HCAs that may be added, which costs address space until they are. */
 static uint32_t memory_spare_mib(const struct config *c)
 {
 	return (HCA_MAX - c->hcas) * added_mib(&c->hca[0]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the configuration needs of the machine (environment.h): asked of the kernel, without opening a
- * device. */
+/* What the configuration needs of the machine (environment.h): asked of the kernel, without opening
+ * a device. */
 #include <errno.h>
 #include <grp.h>
 #include <libgen.h>

@@ -4,9 +4,9 @@
 /* `softhcad --check`: does this machine have what the configuration needs? Before EAL. */
 #include "config/config.h"
 
-/* Says on stderr what is missing, each with its remedy, and warns of what does not keep the daemon
- * from starting. Opens and changes nothing that lasts; the configuration must have been checked. Returns
- * how many things are missing. */
+/* Reports on stderr what is missing, with a remedy for each, and warns about what does not prevent
+ * the daemon from starting. Opens and changes nothing that lasts; the configuration must have been
+ * checked. Returns how many things are missing. */
 unsigned environment_check(const struct config *c);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Resources that an HCA holds for its clients, counted at the source: contexts, timers, buffers.
  * All are 0 without clients once everything in flight has finished; the rest has leaked, except QP
- * 1 and two CQs of the connection manager, a client like any other. Under the daemon's lock; changes
- * nothing.
+ * 1 and two CQs of the connection manager, a client like any other. Under the daemon's lock;
+ * changes nothing.
  */
 #include <rte_mempool.h>
 #include "device.h"
@@ -14,7 +14,8 @@
 #include "responder/responder.h"
 #include "views.h"
 
-/* The number of `count` contexts of `stride` bytes that have a nonzero number (a uint32_t at `number`). */
+/* The number of `count` contexts of `stride` bytes that have a nonzero number (a uint32_t at
+ * `number`). */
 static uint64_t held_in_use(const void *number, size_t stride, uint32_t count)
 {
 	struct residence pages;

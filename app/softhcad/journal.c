@@ -46,7 +46,8 @@ static bool journal_add_field(char *fields, size_t *used, const char *name, cons
 	return true;
 }
 
-/* What a line's part, up to its colon, says. False: it is of the message. */
+/* Adds the field that a part of a line, up to its colon, contains. False: it is part of the
+ * message. */
 static bool add_part(char *fields, size_t *used, const char *part, size_t length)
 {
 	const char *space = memchr(part, ' ', length);

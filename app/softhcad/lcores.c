@@ -154,8 +154,8 @@ static bool in_the_way(const struct lcores *l)
 	return false;
 }
 
-/* Where an lcore needs our CPU a yield lets it run, which a nap of ours does no sooner than a timer wakes us; but where a
- * busy thread would run instead we nap. */
+/* Yields if an lcore needs our CPU: a nap would end only with a timer. Naps where a busy thread
+ * would run instead. */
 static void wait_quiescent(struct lcores *l)
 {
 	uint64_t token = rte_rcu_qsbr_start(l->rcu), begun_ns, now_ns, before_ns;

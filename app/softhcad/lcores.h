@@ -18,7 +18,8 @@ struct lcores {
 	unsigned running; /* loops that have been launched */
 	uint32_t stop;	  /* atomic: nonzero ends the loops */
 	struct look look; /* for the end of rounds; under the daemon's lock */
-	/* Busy share of each loop over the last second, in 1/1000. Written under the daemon's lock. */
+	/* Busy share of each loop over the last second, in 1/1000. Written under the daemon's
+	 * lock. */
 	uint32_t busy_permille[LCORES_MAX];
 	uint64_t sampled_busy_ns[LCORES_MAX], sampled_ns;
 };
@@ -28,15 +29,15 @@ struct lcores {
  * -errno, after which lcores_destroy() must still be called. */
 int lcores_create(struct lcores *l, const struct config_cpus *cpus, const struct daemon_config *c);
 
-/* What they do when idle, as configured: at any time. */
+/* Sets what they do when idle, as configured. At any time. */
 void lcores_set_idle(struct lcores *l, const struct daemon_config *c);
 
 /* Launches the loops, which must have their stages. 0 or -errno, logged. */
 int lcores_launch(struct lcores *l);
 
-/* Holds the loops of all HCAs between two rounds until lcores_resume(), for a change that no stage may
- * see half done. Returns when the last of them has ended its round. Frames, doorbells and timers wait, so
- * the caller makes no system call in between, except to add or remove an HCA. */
+/* Holds the loops of all HCAs between two rounds until lcores_resume(), for a change that no stage
+ * may see half done. Returns when the last of them has ended its round. Frames, doorbells and
+ * timers wait, so the caller makes no system call in between, except to add or remove an HCA. */
 void lcores_pause(struct lcores *l);
 void lcores_resume(struct lcores *l);
 

@@ -68,8 +68,8 @@ static const char *socket_group(const struct daemon_config *c)
 	return getgrnam(system_group) ? system_group : "";
 }
 
-/* Whose members may change the daemon: looked up once, as its filter of system calls forbids to load
- * what a look-up may need. False: there is no such group. */
+/* The group whose members may change the daemon: looked up once, as the daemon's filter of system
+ * calls forbids loading the libraries that a look-up may need. False: there is no such group. */
 static bool find_admins(const struct daemon_config *c, struct control_config *control)
 {
 	bool service = strcmp(c->socket, PATHS_SYSTEM_SOCKET) == 0;
@@ -110,8 +110,8 @@ static int make_control(struct daemon *d)
 	ret = paths_make_folder_of(d->config.daemon.socket, geteuid());
 	for (unsigned i = 0; i < d->device_count; i++)
 		device_describe(&d->devices[i], &devices[i]);
-	/* Clients' files are created before clients can connect. Where another daemon listens the
-	 * tree is that one's, and creating the socket will fail. */
+	/* Clients' files are created before clients can connect. If another daemon listens, the
+	 * tree belongs to that one, and creating the socket will fail. */
 	if (!ret && !daemon_is_running(d->config.daemon.socket)) {
 		sysfs_tree_make(d->config.daemon.socket, d->devices, d->device_count);
 		d->shown = true;
@@ -139,7 +139,7 @@ bool daemon_is_running(const char *socket_path)
 	return connected;
 }
 
-/* The lcores have been launched: they tell the IDs of their threads now, or in a moment. */
+/* The lcores have been launched: they publish their thread IDs within a moment. */
 static int start_watchdog(struct daemon *d)
 {
 	unsigned n = 0;
@@ -207,7 +207,7 @@ int daemon_start(struct daemon *d, const struct config_cpus *cpus)
 	if (!ret)
 		ret = make_control(d);
 	if (!ret)
-		ret = telemetry_start(d); /* at once: whoever finds the socket will query it */
+		ret = telemetry_start(d); /* at once: programs that find the socket will query it */
 	if (!ret)
 		ret = cm_start(d);
 	if (!ret)

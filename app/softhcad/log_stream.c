@@ -15,7 +15,8 @@
 
 static enum { READER_OTHER, READER_TERMINAL, READER_JOURNAL } reader;
 
-/* The journal names the descriptor that it reads: one that was passed on may have been redirected. */
+/* The journal names the descriptor that it reads: one that was passed on may have been
+ * redirected. */
 static bool is_journal(int fd)
 {
 	const char *named = secure_getenv("JOURNAL_STREAM");

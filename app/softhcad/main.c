@@ -30,7 +30,7 @@ static void request_reload(int number)
 	reload_requested = number;
 }
 
-/* Kept from all threads until the control thread serves: by then it ends only that one's wait. */
+/* Blocked in all threads until the control thread serves: then it only ends that thread's wait. */
 static void mask_reload(int how)
 {
 	sigset_t set;

@@ -25,13 +25,13 @@ enum options_outcome {
 	OPTIONS_USAGE,	/* refused, the reason has been printed: exit 2 */
 };
 
-/* Reads the command line and the configuration that it names: *written, and *config, which is that
- * checked. Prints to stdout and stderr. */
+/* Reads the command line and the configuration that it names, as written into *written and checked
+ * into *config. Prints to stdout and stderr. */
 enum options_outcome options_read(int argc, char **argv, struct options *o, struct config *written,
 				  struct config *config);
 
-/* The configuration that it names: the file as it is now, with the other options; in place of addresses that
- * are missing, those of the interface. Not checked. 0; -errno with *error. */
+/* The configuration that it names: the file as it is now, with the other options; in place of
+ * addresses that are missing, those of the interface. Not checked. 0; -errno with *error. */
 int options_config(const struct options *o, struct config *written, struct config_error *error);
 /* Where errors without a line come from. */
 const char *options_origin(const struct options *o);

@@ -2,9 +2,10 @@
 #ifndef PENDING_H
 #define PENDING_H
 /*
- * Which HCAs are being added and removed. Nothing is added while one is being removed, and nothing removed
- * while one is being added; the configuration is read again when neither is going on, since what it takes over
- * replaces the section of an HCA that leaves. Control thread, under the daemon's lock.
+ * Which HCAs are being added and removed. Nothing is added while one is being removed, and nothing
+ * removed while one is being added; the configuration is read again when neither is going on, since
+ * what it takes over replaces the section of an HCA that leaves. Control thread, under the daemon's
+ * lock.
  */
 #include <stdbool.h>
 

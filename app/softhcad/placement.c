@@ -62,8 +62,8 @@ static bool fill_engine(int16_t cpus[STAGE_COUNT], unsigned cpu)
 	return used;
 }
 
-/* Spreads an HCA's unplaced engines over the CPUs of the list, near its port; all stages of an engine
- * stay together. */
+/* Spreads an HCA's unplaced engines over the CPUs of the list, near its port; all stages of an
+ * engine stay together. */
 static void fill_auto(struct hca_section *h, const struct config_cpus *list,
 		      unsigned used[LCORES_MAX])
 {
@@ -243,11 +243,24 @@ static bool loops_meet(const struct lcore_loop *a, const struct lcore_loop *b,
 	return false;
 }
 
-/* Behind another port there may be a driver that frees what was sent in a thread of its own. */
+static bool engine_on_one_lcore(const int16_t cpus[STAGE_COUNT])
+{
+	for (unsigned s = 1; s < STAGE_COUNT; s++) {
+		if (cpus[s] != cpus[0])
+			return false;
+	}
+	return true;
+}
+
+/* The driver of another type of port may free sent frames in a thread of its own. */
 static void note_alone(struct lcores *l, const struct device *v)
 {
 	const struct lcore_loop *loop = loop_on(l, v->section->cpu[0][0]);
 
+	for (unsigned e = 0; e < v->section->engines; e++) {
+		if (engine_on_one_lcore(v->section->cpu[e]))
+			hca_engine_on_one_lcore(v->hca, e);
+	}
 	if (placement_lcores_of(l, v) == 1)
 		hca_on_one_lcore(v->hca, v->section->port.type == PORT_RING && !loop->peer_count);
 }

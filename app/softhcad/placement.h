@@ -19,11 +19,12 @@ int placement_cpus(struct config *c, const char *sysfs, struct config_cpus *cpus
 int placement_join(struct lcores *l, struct hca_section *h, const char *sysfs,
 		   struct config_error *error);
 
-/* Puts the stages of an HCA that has just been created into the loops, which do not run. 0 or -errno, after which
- * some may be there: lcore_loop_remove(). */
+/* Puts the stages of an HCA that has just been created into the loops, which do not run. 0 or
+ * -errno, after which some may be there: lcore_loop_remove(). */
 int placement_place(struct lcores *l, const struct device *v);
 
-/* Sets the peers of the loops, which do not run, anew, and tells the HCAs that have an lcore to themselves. */
+/* Sets the peers of the loops again, while they do not run, and informs HCAs that have an lcore to
+ * themselves. */
 void placement_connect(struct lcores *l, const struct device *devices, unsigned count);
 
 #endif

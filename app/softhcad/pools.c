@@ -29,7 +29,7 @@ static struct rte_mempool *pools_create(const char *name, uint32_t buffers, uint
 	return pool;
 }
 
-/* Of its own, among those of the process. */
+/* A name that no other pool of the process has. */
 static void name_pool(const struct pools *p, const struct node_pools *set, const char *what,
 		      char name[RTE_MEMPOOL_NAMESIZE])
 {
@@ -99,8 +99,8 @@ static void pools_add_parts(struct config_buffers *to, const struct config_buffe
 	to->clones += part->clones;
 }
 
-/* The node's share of the buffers. It has room for its engines, however few an operator finds enough for
- * them. */
+/* The node's share of the buffers. The set has room for its engines, even if the operator
+ * configures fewer buffers. */
 static struct config_buffers share_of(struct node_pools *set, const struct daemon_config *c,
 				      unsigned engines)
 {
@@ -182,7 +182,7 @@ struct node_pools *pools_take(struct pools *p, int node, const struct config_buf
 	return set;
 }
 
-/* Has it been given all that it has room for, and does nothing hold one of its buffers? */
+/* Have its engines given back all room, and does nothing hold one of its buffers? */
 static bool is_idle(const struct node_pools *set)
 {
 	return set->room.packets == set->packets->size && rte_mempool_full(set->packets) &&

@@ -26,12 +26,12 @@ struct pools {
  * which pools_free() must still be called. */
 int pools_make(struct pools *p, const struct config *c);
 
-/* Reserves an engine's part of a set, of that node if there is one with so much room; else of a new set. NULL: no memory,
- * which is logged. */
+/* Reserves an engine's part of a set: one of that node with enough room, else a new one. NULL: no
+ * memory, which is logged. */
 struct node_pools *pools_take(struct pools *p, int node, const struct config_buffers *part);
 
-/* Its end. A set that was made for it, and that nobody uses any more, is freed if all its buffers have come
- * back. */
+/* Gives an engine's part back. Frees a set that was made for it, if no engine uses the set any more
+ * and all its buffers have come back. */
 void pools_give(struct pools *p, struct node_pools *set, const struct config_buffers *part);
 
 void pools_free(struct pools *p);

@@ -19,9 +19,9 @@
 #define CAP(name) (1ull << CAP_##name)
 
 /*
- * By enum port_type: to open a port, and to run it. af_packet locks its rings in memory. Drivers of PCI
- * devices map registers, pin memory, read all of the configuration space and, some of them, use the
- * kernel's queues. libbpf loads programs and raises limits.
+ * By enum port_type: to open a port, and to run it. af_packet locks its rings in memory. Drivers of
+ * PCI devices map registers, pin memory, read all of the configuration space and, some of them, use
+ * the kernel's queues. libbpf loads programs and raises limits.
  */
 static const uint64_t of_port[PORT_TYPE_COUNT] = {
 	[PORT_AF_PACKET] = CAP(NET_RAW) | CAP(NET_ADMIN) | CAP(IPC_LOCK),
@@ -44,8 +44,8 @@ static uint64_t needed(const struct config *c)
 	return mask;
 }
 
-/* Root's alone: it owns most files anyway. memif sockets, folders of captures and files that programs
- * share may be other users'. */
+/* Root's alone: it owns most files anyway. memif sockets, folders of captures and files that
+ * programs share may be other users'. */
 static uint64_t of_root(void)
 {
 	return geteuid() == 0 ? CAP(DAC_OVERRIDE) : 0;
@@ -88,7 +88,7 @@ static bool may_use_raw_sockets(void)
 	return true;
 }
 
-/* Whoever may not lock memory at will may up to a limit. */
+/* A process that may not lock memory at will may lock some, up to a limit. */
 static bool may_lock(uint64_t bytes)
 {
 	struct rlimit limit;
@@ -180,8 +180,8 @@ static int give_socket_folder(const char *socket, const struct passwd *user)
 	return ret;
 }
 
-/* libc changes all threads; only this one keeps its capabilities, which take effect again. The process
- * stays its own user's to debug: that user has nothing else. */
+/* libc changes all threads; only this one keeps its capabilities, which take effect again. The
+ * process stays its own user's to debug: that user has nothing else. */
 static int change_user(const struct passwd *user, uint64_t mask)
 {
 	int ret;

@@ -10,15 +10,16 @@
 #include "config/config.h"
 #include "runtime_folder.h"
 
-/* Capabilities that opening a port of that kind takes and this process lacks, as text; NULL: none. */
+/* Capabilities that opening a port of that kind takes and this process lacks, as text; NULL:
+ * none. */
 const char *privileges_lacking(const struct port_config *port);
 
 /*
- * Before any other thread exists. Keeps of the process's capabilities those that its ports take, those
- * by which other users' programs can register System V segments, and for the start those that
- * changing users and setting the socket's group take; programs that it might execute
- * gain none; core dumps leave out shared memory and hugepages, which hold the clients' data and
- * packets. Logs what fails, and goes on.
+ * Before any other thread exists. Keeps of the process's capabilities those that its ports take,
+ * those by which other users' programs can register System V segments, and for the start those that
+ * changing users and setting the socket's group take; programs that it might execute gain none;
+ * core dumps leave out shared memory and hugepages, which hold the clients' data and packets. Logs
+ * what fails, and goes on.
  */
 void privileges_limit(const struct config *c);
 

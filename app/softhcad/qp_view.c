@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs: a list of those in use, and everything about one, down to each
- * module's state, so that one can see from outside what a stuck queue pair waits for. Values may be
- * slightly stale, and not of one moment. Of others' queue pairs, users are not shown what it takes to forge
- * packets of the connection: another local program sends from the same address, so that the peer could
- * not tell. Under the daemon's lock, which keeps the context and the client's memory mapped. Changes
- * nothing.
+ * Queue pairs: a list of those in use, and everything about one, down to each module's state, so
+ * that one can see from outside what a stuck queue pair waits for. Values may be slightly stale,
+ * and from different moments. Users do not see in others' queue pairs what it takes to forge
+ * packets of the connection: another local program sends from the same address, so the peer could
+ * not tell. Under the daemon's lock, which keeps the context and the client's memory mapped.
+ * Changes nothing.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,7 +24,7 @@ enum { QPS_LISTED_MAX = 48 };
 /* A field that an lcore may write concurrently; read once. */
 #define NOW(field) (*(const volatile __typeof__(field) *)&(field))
 
-/* Of these, whoever is asking is shown those of his own queue pairs; `all` says whether this is one. */
+/* A user sees these only for his own queue pairs; `all` says whether this is one. */
 #define PUT_SECRET(to, key, value)                                                                 \
 	if (all)                                                                                   \
 		dict_u64(to, key, value);
@@ -151,8 +151,8 @@ UNGUARDED static void put_modules(json_t *to, const struct qp *it, uint64_t now_
 	put_due(to, "rnr_due_ms", it, TIMER_RNR, now_ns);
 }
 
-/* As the modules count it: without the time for which it stood (stepping.h). Of the last round of an
- * lcore, which may be asleep, only while it stands. */
+/* The time as the modules count it: without the periods in which it stood (stepping.h). Uses that
+ * of an lcore's last round only while time stands, since the lcore may be asleep. */
 static uint64_t qp_view_now_of(const struct device *v, const struct engine *e)
 {
 	if (engine_time_stands(e))

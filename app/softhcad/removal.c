@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See removal.h. The connection manager goes first, as it sends through the HCA; then the clients; then
- * the HCA itself. Its section and its index stay, marked, until another HCA takes them.
+ * See removal.h. The connection manager goes first, as it sends through the HCA; then the clients;
+ * then the HCA itself. Its section and its index stay, marked, until another HCA takes them.
  */
 #include <errno.h>
 #include <inttypes.h>

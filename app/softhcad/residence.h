@@ -2,8 +2,9 @@
 #ifndef RESIDENCE_H
 #define RESIDENCE_H
 /*
- * Which pages of a table are in memory. Most of a table of contexts has never been touched, and reading
- * it would populate it. Asks the kernel for many pages at once. Control thread, telemetry's threads.
+ * Which pages of a table are in memory. Most of a table of contexts has never been touched, and
+ * reading it would populate it. Asks the kernel for many pages at once. Control thread, telemetry's
+ * threads.
  */
 #include <stdbool.h>
 #include <stddef.h>

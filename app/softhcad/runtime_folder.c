@@ -54,8 +54,9 @@ static void remove_files(int folder)
 	closedir(directory);
 }
 
-/* A folder that an earlier daemon gave to `user` becomes ours again, before anything is written there
- * that this user might redirect. 1: it did; 0: it is ours; -EPERM: another user's; another -errno. */
+/* Takes back a folder that an earlier daemon gave to `user`, before anything is written there that
+ * this user might redirect. 1: taken back; 0: it is ours; -EPERM: another user's; another
+ * -errno. */
 static int take_back(int fd, uid_t user)
 {
 	struct stat st;
@@ -69,8 +70,8 @@ static int take_back(int fd, uid_t user)
 	return fchown(fd, geteuid(), getegid()) ? -errno : 1;
 }
 
-/* Opens a folder in `parent` that only we own, with nothing in it that EAL would take for its own if it
- * was the user's. A descriptor or -errno. */
+/* Opens a folder in `parent` that only we own, with nothing in it that EAL would take for its own
+ * if it was the user's. A descriptor or -errno. */
 static int private_folder(int parent, const char *name, uid_t user)
 {
 	struct stat st;

@@ -26,7 +26,8 @@ struct runtime_folder {
 int runtime_folder_open(struct runtime_folder *f, const char *folder, const char *prefix,
 			uid_t user);
 
-/* Gives the user that the process will become what EAL uses, and what was taken back. 0 or -errno. */
+/* Gives what EAL uses, and what was taken back, to the user that the process will become. 0 or
+ * -errno. */
 int runtime_folder_give(const struct runtime_folder *f, uid_t user, gid_t group);
 
 /* Removes the files that EAL makes, and the folders if nothing else is in them. EAL is not used any

@@ -101,8 +101,8 @@ static int show_fifos(struct daemon *d, const struct control_viewer *who, const 
 	return 0;
 }
 
-/* Starts measuring, which slows the engine down, for those who may change the daemon; the next query, if it
- * comes soon, shows what has happened since. */
+/* Starts measuring, which slows the engine down, if the viewer may change the daemon; the next
+ * query, if it comes soon, shows what has happened since. */
 static int show_runtime(struct daemon *d, const struct control_viewer *who, const char *params,
 			json_t *to)
 {

@@ -2,9 +2,10 @@
 #ifndef SHOW_H
 #define SHOW_H
 /*
- * What the daemon shows of itself: views, by name and parameters, as dictionaries. Whoever may connect
- * to the control socket may see them. Under the daemon's lock; changes nothing, except that an
- * engine's modules are measured for a while after somebody who may change the daemon has asked for its "runtime".
+ * What the daemon shows of itself: views, by name and parameters, as dictionaries. Whoever may
+ * connect to the control socket may see them. Under the daemon's lock; changes nothing, except that
+ * an engine's modules are measured for a while after somebody who may change the daemon has asked
+ * for its "runtime".
  */
 #include <jansson.h>
 
@@ -19,9 +20,10 @@ struct view_info {
 extern const struct view_info view_infos[];
 
 /*
- * Makes the view of that name for whoever asks, without what he must not see of others (views.def, SECRET);
- * who NULL: everything. parameters may be NULL. 0: *out is the caller's; -ENOENT: there is no such
- * view, or no such queue pair; -ENODEV: no such HCA or engine; -EAGAIN: not now, ask again; -ENOMEM.
+ * Makes the view of that name for whoever asks, without what he must not see of others (views.def,
+ * SECRET); who NULL: everything. parameters may be NULL. 0: *out is the caller's; -ENOENT: there is
+ * no such view, or no such queue pair; -ENODEV: no such HCA or engine; -EAGAIN: not now, ask again;
+ * -ENOMEM.
  */
 int show(struct daemon *d, const struct control_viewer *who, const char *name,
 	 const char *parameters, json_t **out);

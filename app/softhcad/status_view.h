@@ -5,7 +5,8 @@
 
 struct daemon;
 
-/* The daemon at a glance, ports, lcores, memory, clients, into a dictionary. Under the daemon's lock. */
+/* The daemon at a glance, ports, lcores, memory, clients, into a dictionary. Under the daemon's
+ * lock. */
 void status_put(struct daemon *d, json_t *to);
 
 #endif

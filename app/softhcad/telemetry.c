@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The daemon's views (show.h) as commands of DPDK's telemetry, for its own tools; everything, as only the
- * daemon's user gets into the folder of its socket. Runs in telemetry's threads, under the daemon's lock. The data path's counters may be slightly stale.
+ * The daemon's views (show.h) as commands of DPDK's telemetry, for its own tools. They show
+ * everything, as only the daemon's user can enter the folder of its socket. Runs in telemetry's
+ * threads, under the daemon's lock. The data path's counters may be slightly stale.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -83,7 +84,8 @@ static struct rte_tel_data *container_of_json(json_t *from)
 
 /* ---- commands ---- */
 
-/* A view that cannot be shown now may wait for the control thread: without our lock. */
+/* A view that cannot be shown now may be waiting for the control thread: retries without the
+ * lock. */
 static int show_locked(const char *name, const char *parameters, json_t **out)
 {
 	int ret = -EAGAIN;

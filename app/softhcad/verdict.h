@@ -2,9 +2,9 @@
 #ifndef VERDICT_H
 #define VERDICT_H
 /*
- * What became of changes that take longer than the turn in which somebody asked for them: an HCA that is
- * added, a file that is read again. Each has a ticket; whoever waits finds its own verdict, whatever others
- * have asked for since. Control thread.
+ * The outcomes of changes that take longer than the turn in which they were requested: an HCA that
+ * is added, a file that is read again. Each has a ticket, by which a waiting client finds its own
+ * verdict, whatever others have requested since. Control thread.
  */
 #include <stdint.h>
 
@@ -28,8 +28,8 @@ uint32_t verdict_begin(struct verdicts *v, const char *text);
 void verdict_fail(struct verdicts *v, int error, const char *text);
 /* The change that goes on, if any, is over. */
 void verdict_end(struct verdicts *v);
-/* The verdict, with its text. 0; -EAGAIN: it goes on; another -errno: it failed, or (-EIO) so many others
- * have been asked for since that it has been forgotten. */
+/* The verdict, with its text. 0; -EAGAIN: it goes on; another -errno: it failed, or (-EIO) so many
+ * others have been asked for since that it has been forgotten. */
 int verdict_of(const struct verdicts *v, uint32_t ticket, char *text, unsigned bytes);
 
 #endif

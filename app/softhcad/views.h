@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef VIEWS_H
 #define VIEWS_H
-/* The lists of views.def as dictionaries: PORT_VIEW(PUT) puts what `it` is into the dictionary `to`. */
+/* The lists of views.def as dictionaries: PORT_VIEW(PUT) puts what `it` is into the dictionary
+ * `to`. */
 #include "../views.def"
 #include "dict.h"
 

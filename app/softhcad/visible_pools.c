@@ -3,9 +3,9 @@
  * For builds with ThreadSanitizer only: packet pools whose hand-over between lcores the detector
  * can see. DPDK's own pools work the same way (a ring of free buffers), but in a library that is
  * not instrumented: there each buffer that changes lcores would look like a race. All other parts
- * of DPDK between two accesses of ours are inlined into our code.
- * A lock makes the order of producers and consumers plain: the ring itself looks at its other end, and
- * waits for its own, by relaxed loads, which are in order on x86 and which the detector does not follow.
+ * of DPDK between two accesses of ours are inlined into our code. A lock makes the order of
+ * producers and consumers plain: the ring itself looks at its other end, and waits for its own, by
+ * relaxed loads, which are in order on x86 and which the detector does not follow.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -71,9 +71,9 @@ static const struct rte_mempool_ops visible = {
 RTE_MEMPOOL_REGISTER_OPS(visible);
 
 /*
- * Whoever gives up one of the last two references to a buffer releases it; whoever has the last one sees that by a relaxed load, and
- * writes because of it: in order on every CPU, but not for the detector. pool_put() comes too late where the buffer was
- * attached to another.
+ * A thread that gives up one of the last two references to a buffer releases it; the thread with
+ * the last one sees that by a relaxed load, and therefore writes: in order on every CPU, but not
+ * for the detector. pool_put() comes too late where the buffer was attached to another.
  */
 const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void)

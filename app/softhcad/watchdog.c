@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The watchdog (watchdog.h). A thread writes its stack itself, in the handler of a signal that nothing
- * else uses. One that waits in the kernel without taking signals does so later, or never; the log has
- * where it waits.
+ * The watchdog (watchdog.h). A thread writes its stack itself, in the handler of a signal that
+ * nothing else uses. One that waits in the kernel without taking signals does so later, or never;
+ * the log has where it waits.
  */
 #include <errno.h>
 #include <execinfo.h>
@@ -109,7 +109,8 @@ bool watched_look(struct watched *w)
 
 /* ---- threads that a client holds up ---- */
 
-/* For a hole in a memory file: the only thing that shmem_fault() and shmem_falloc_wait() wait for. */
+/* For a hole in a memory file: the only thing that shmem_fault() and shmem_falloc_wait() wait
+ * for. */
 static bool waits_for_hole(const struct watched *w)
 {
 	static const char place[] = "shmem_fa";

@@ -9,7 +9,8 @@
  *
  * Every WATCHDOG_GLANCE_MS it also asks the kernel where each thread waits, to find those that a
  * client holds up (control_thread_waits()). Such a wait is charged to the client from the previous
- * glance on: too much for a short one, but most short ones are not seen, so that the average is right.
+ * glance on: too much for a short one, but most short ones are not seen, so that the average is
+ * right.
  *
  * Checks are counted instead of time: a process that was stopped as a whole (by a debugger, or with
  * the machine) does not hang.

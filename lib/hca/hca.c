@@ -66,7 +66,7 @@ static int channels_create(struct hca *h, struct engine *e)
 	return err;
 }
 
-/* Its node, and the pools there. */
+/* Sets the engine's node, and the pools there. */
 static void engine_settle(struct engine *e, const struct hca_config *c)
 {
 	const struct engine_place *place = &c->place[e->index];
@@ -302,13 +302,28 @@ void hca_destroy(struct hca *h)
 	rte_free(h);
 }
 
+void hca_engine_on_one_lcore(struct hca *h, unsigned engine)
+{
+	h->engines[engine].one_lcore = true;
+}
+
 void hca_on_one_lcore(struct hca *h, bool frames_too)
 {
 	h->completion.one_lcore = true;
 	for (unsigned i = 0; i < h->config.engines; i++) {
+		hca_engine_on_one_lcore(h, i);
 		h->engines[i].frames_are_ours = frames_too;
 		requester_on_one_lcore(&h->engines[i]);
 	}
+}
+
+/* Polls the transmitter again at the end of the round, so that what the responder has generated
+ * leaves now, not a round later. */
+static unsigned execute_and_transmit(struct engine *e)
+{
+	unsigned n = responder_exec_poll(e);
+
+	return e->one_lcore ? n + link_transmit(e) : n;
 }
 
 static unsigned stage_poll(struct engine *e, enum stage_id stage)
@@ -321,7 +336,7 @@ static unsigned stage_poll(struct engine *e, enum stage_id stage)
 	case STAGE_REQUESTER_RECV:
 		return requester_recv_poll(e);
 	case STAGE_RESPONDER_EXEC:
-		return responder_exec_poll(e);
+		return execute_and_transmit(e);
 	case STAGE_HEADER_PARSE:
 		return header_parse_poll(e);
 	case STAGE_COUNT:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the engines of an HCA share out by themselves, for those who look: hca_share_total(), hca_share_held(). Changes nothing. */
+/* What the engines of an HCA share out by themselves, for those who look: hca_share_total(),
+ * hca_share_held(). Changes nothing. */
 #include "hca/hca.h"
 #include "requester/requester.h"
 

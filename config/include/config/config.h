@@ -65,8 +65,8 @@ struct daemon_config {
 /* A section [hca NAME]. */
 struct hca_section {
 	char name[CONFIG_NAME_BYTES];
-	/* A running daemon no longer has it. It keeps its place, since HCAs are known by their index,
-	 * and its settings, since its peer still names it. */
+	/* A running daemon no longer has it. It keeps its place, since HCAs are known by their
+	 * index, and its settings, since its peer still names it. */
 	bool removed;
 	struct port_config
 		port; /* port.name is the HCA's; port.queues is filled in by config_check() */
@@ -128,8 +128,8 @@ int config_assign(struct config *c, const char *assignment, struct config_error 
  */
 int config_check(struct config *c, const char *origin, struct config_error *error);
 
-/* Marks an HCA as removed, for config_merge(). 0; -ENOENT: there is none of that name; -EBUSY: it is the
- * last one. */
+/* Marks an HCA as removed, for config_merge(). 0; -ENOENT: there is none of that name; -EBUSY: it
+ * is the last one. */
 int config_remove_hca(struct config *c, const char *name);
 
 /* Buffers that an engine takes of the daemon's pools. */
@@ -147,10 +147,10 @@ struct config_change {
 typedef void config_change_fn(void *ctx, const struct config_change *change);
 
 /*
- * Adds an HCA to the configuration of a running daemon: `lines` are "KEY=VALUE" each, as in its section. One
- * that was removed, of the same name if there is, gives it its place. The HCA at the other end of its ring need not exist:
- * it then gets a place, too, as if it had been removed. Not checked yet. 0; -EINVAL with *error, which says
- * only what is wrong.
+ * Adds an HCA to the configuration of a running daemon: `lines` are "KEY=VALUE" each, as in its
+ * section. One that was removed, of the same name if there is, gives it its place. The HCA at the
+ * other end of its ring need not exist: it then gets a place, too, as if it had been removed. Not
+ * checked yet. 0; -EINVAL with *error, which says only what is wrong.
  */
 int config_add(struct config *c, const char *name, const char *lines, struct config_error *error);
 
@@ -162,20 +162,21 @@ bool config_names_files(const struct config *c, const char *name);
 
 /*
  * Calls fn (NULL: none) for everything in which *asked differs from *now, and copies to *now what a
- * running daemon can apply. HCAs that *now lacks are added if they may be, which they may not if `add` is
- * false. HCAs that *asked lacks are marked as removed, unless none would be left or *asked has others that
- * could not be added. Both unchecked, or both checked. Returns the number of differences.
+ * running daemon can apply. Adds HCAs that *now lacks if `add` is true and they may be added. Marks
+ * HCAs that *asked lacks as removed, unless none would be left or *asked has others that could not
+ * be added. Both unchecked, or both checked. Returns the number of differences.
  */
 unsigned config_merge(struct config *now, const struct config *asked, bool add,
 		      config_change_fn *fn, void *ctx);
 
-/* Do HCAs that *checked adds fit with those of *running, which stay as they are: both ends of a ring have to agree on what
- * they leave out of packets. Both checked. 0; -EINVAL with *error. */
+/* Checks that HCAs which *checked adds fit with those of *running, which stay as they are: both
+ * ends of a ring have to agree on what they leave out of packets. Both checked. 0; -EINVAL with
+ * *error. */
 int config_fits(const struct config *running, const struct config *checked,
 		struct config_error *error);
 
-/* Copies to a running configuration what a daemon can apply of one that came of it by config_merge(), and what
- * config_check() derived from that. */
+/* Copies to a running configuration what a daemon can apply of *checked, which config_merge() made
+ * from it, and what config_check() derived from that. */
 void config_adopt(struct config *running, const struct config *checked);
 
 /* One setting of a configuration, for people. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Closes descriptors where it may take as long as it likes: close_later.h. One thread closes,
- * another stands by: if descriptors wait while the first has been closing one for too long, it takes
- * over and creates a new standby. A late thread exits when its close returns, or with the process; no
- * one joins it.
+ * Closes descriptors in threads where a close may take any time: close_later.h. One thread closes,
+ * another stands by: if descriptors wait while the first has been closing one for too long, it
+ * takes over and creates a new standby. A late thread exits when its close returns, or with the
+ * process; no one joins it.
  *
- * Descriptors wait in a queue of the user who sent them. He gets no more threads than his share of
- * SHARE_closers, so those of others are closed however many of his take long.
+ * Descriptors wait in a queue of the user who sent them. A user gets no more threads than his share
+ * of SHARE_closers, so others' descriptors are closed, however many of his take long.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -144,7 +144,7 @@ static void unlink_owner(const struct owner *o)
 	*at = o->next;
 }
 
-/* The next user in turn who may have another thread; NULL: none. He goes to the end. */
+/* The next user in turn who may have another thread; NULL: none. Moves him to the end. */
 static struct owner *close_pick(void)
 {
 	struct owner *o = all.owners, **end = &all.owners;
@@ -174,7 +174,7 @@ static int take_fd(struct owner *o)
 	return fd;
 }
 
-/* One of his is closed. */
+/* One of this owner's descriptors has been closed. */
 static void closed(struct owner *o)
 {
 	all.closing--;

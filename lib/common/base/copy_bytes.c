@@ -26,8 +26,8 @@ static uint64_t copy_bytes_cycles(size_t aligned, size_t max)
 }
 
 /*
- * What is measured is in the first cache, where REP MOVSB gains least: it gets a long copy unless it is much slower
- * there.
+ * The measurement runs in the L1 cache, where REP MOVSB gains least: it is used for long copies
+ * unless it is much slower there.
  */
 static __attribute__((constructor)) void copy_bytes_measure(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ICM chunks on anonymous memory. Asks the kernel for huge pages if a table is large enough: contexts
- * are looked up by number, at random. Control thread.
+ * ICM chunks on anonymous memory. Asks the kernel for huge pages if a table is large enough:
+ * contexts are looked up by number, at random. Control thread.
  */
 #include <errno.h>
 #include <stdlib.h>

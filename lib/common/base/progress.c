@@ -5,7 +5,8 @@
 
 #define FIRST_NS 1000000000ull
 #define EVERY_NS 200000000ull
-/* Nothing to the right, and back to the first column: what is printed next takes the line's place. */
+/* Erases to the right and returns to the first column, so that what is printed next replaces the
+ * line. */
 #define END_LINE "\033[K\r"
 
 void progress_begin(struct progress *p, uint64_t now_ns)

@@ -75,7 +75,7 @@ static void set_pool(struct shares *s, enum share row, unsigned int hca, uint64_
 		p->assured = 1;
 	p->user_most = percent_of(total, s->user_part ? s->user_part : r->user);
 	p->client_most = percent_of(total, r->client);
-	/* Of very little, one can still have something. */
+	/* However small the total, one of it may be held. */
 	if (!p->user_most)
 		p->user_most = total ? 1 : 0;
 	if (!p->client_most)
@@ -472,7 +472,7 @@ void share_client_end(struct share_client *c)
 	c->user = NULL;
 }
 
-/* Is something of his on its way back? */
+/* Is anything of this user's still to be returned? */
 static bool is_awaited(const struct share_user *u)
 {
 	for (unsigned int row = 0; row < SHARE_COUNT; row++)
@@ -502,7 +502,7 @@ void shares_destroy(struct shares *s)
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (awaited)
-		return; /* whoever brings it back needs both; the process ends */
+		return; /* the thread that returns it needs both; the process ends */
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }

@@ -27,7 +27,7 @@ enum {
 	ASKS = 64,	       /* unknown next hops that may be resolved at once, ... */
 	ASK_NS = 50000000,     /* ... and one more per this interval */
 	SOURCES = 256,	       /* groups of senders */
-	SOURCE_MADS = 8192,    /* at once of each of them while more wait than a turn takes, ... */
+	SOURCE_MADS = 8192,    /* at once from each group while more wait than a turn takes, ... */
 	SOURCE_MAD_NS = 50000, /* ... and one more per this interval */
 	QPN = 1,
 };
@@ -62,9 +62,10 @@ struct cm_port {
 	bool dead;
 	bool more;   /* more arrived than the last turn took */
 	bool behind; /* it did in the turn before */
-	/* Of each group of senders: when the last MAD counts, each SOURCE_MAD_NS after the one before. */
+	/* For each group of senders: the time at which its last MAD counts, SOURCE_MAD_NS after the
+	 * one before. */
 	uint64_t taken_ns[SOURCES];
-	uint32_t key; /* of the hash that makes the groups: nobody can choose his */
+	uint32_t key; /* of the hash that forms the groups: no sender can choose its own */
 	uint8_t gid[GID_TABLE_MAX][16];
 	unsigned int gids;
 	struct remembered ahs[AHS];
@@ -226,7 +227,7 @@ static void cm_port_died(struct cm_port *p, const char *why)
 
 /* ---- addresses ---- */
 
-/* The present index of our GID, or p->gids: it is none of ours. */
+/* The present index of our GID, or p->gids: we do not have it. */
 static unsigned int gid_index(const struct cm_port *p, const uint8_t gid[16])
 {
 	unsigned int i = 0;
@@ -374,8 +375,8 @@ static void put_off(struct cm_port *p, uint64_t now_ns, const struct cm_path *pa
 	p->counters.waited++;
 }
 
-/* Limits new resolutions: a sender with forged addresses makes us answer these, and must not fill
- * the table of pending resolutions. */
+/* Limits new resolutions: a sender that forges addresses makes us resolve them for our answers, and
+ * must not fill the table of pending resolutions. */
 static bool may_ask(struct cm_port *p, uint64_t now_ns, const uint8_t dgid[16])
 {
 	if (!p->ops->would_ask(p->ops_ctx, dgid))
@@ -446,8 +447,8 @@ static unsigned int source_of(const struct cm_port *p, const struct cm_path *pat
 	return (hash ^ hash >> 16) % SOURCES;
 }
 
-/* Each MAD costs time, most of all one that is refused with another. A peer that sends more than there is time for must not
- * fill the receive queue, or those of others are lost. */
+/* Each MAD costs time, most of all one that we refuse with a MAD of our own. A peer that sends more
+ * than we have time for must not fill the receive queue, or the MADs of others are lost. */
 static bool is_flood(struct cm_port *p, uint64_t now_ns, const struct cm_path *path)
 {
 	uint64_t *taken_ns = &p->taken_ns[source_of(p, path)];

@@ -29,10 +29,10 @@ enum {
 	PART_POLL_NS = 1000000,
 };
 
-/* The control thread asks, in TO_OPEN and TO_REMOVE; the thread has done it, in the others. */
+/* The control thread sets TO_OPEN and TO_REMOVE; the thread sets the others when it has done so. */
 enum end_state { END_NONE, END_TO_OPEN, END_FAILED, END_SERVES, END_TO_REMOVE, END_REMOVED };
 
-/* One device. In END_NONE and END_REMOVED the control thread's, for another one. */
+/* One device. In END_NONE and END_REMOVED the control thread owns it and may add another. */
 struct end {
 	struct cm_thread *thread;
 	struct cm_thread_device device;
@@ -55,7 +55,7 @@ struct cm_thread {
 	int pipe[2];		    /* sockets of new channels, from the control thread */
 	uint32_t state;		    /* atomic: enum cm_thread_state */
 	uint32_t stop;		    /* atomic */
-	uint32_t moved;		    /* atomic: 1: the ports' GIDs are others */
+	uint32_t moved;		    /* atomic: 1: the ports' GIDs have changed */
 	uint64_t wanted_until_ns;   /* atomic: somebody tries to enter */
 };
 
@@ -215,7 +215,8 @@ static void tell_service(struct end *e)
 	cm_service_add(e->thread->service, index_of(e), &d);
 }
 
-/* The devices that have been asked for since the last turn. 0; -errno of the last one that failed. */
+/* The devices that have been asked for since the last turn. 0; -errno of the last one that
+ * failed. */
 static int open_ends(struct cm_thread *t)
 {
 	int failed = 0;
@@ -440,7 +441,7 @@ static int connect_ports(struct cm_thread *t)
 	return rc;
 }
 
-/* The control thread handles signals, but for those that are sent to this one: real-time signals. */
+/* The control thread handles all signals but those sent to this thread: real-time signals. */
 static int create_thread(struct cm_thread *t)
 {
 	sigset_t all, before;

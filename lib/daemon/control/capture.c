@@ -2,8 +2,8 @@
 /*
  * Captures of a port, or of a channel of the pipeline, for a program: maps the memory that it
  * brings, has the port copy frames, or the channel's consumer describe elements, into it, and ends
- * that with the connection. Both show what other users do: for those who may change the daemon.
- * Control thread.
+ * that with the connection. Both show what other users do, so only those who may change the daemon
+ * may capture. Control thread.
  */
 #include <errno.h>
 #include <string.h>

@@ -514,7 +514,7 @@ void memory_populate(const struct mapping *m, uint64_t offset, uint64_t bytes)
 	populated = NULL;
 }
 
-/* To whom may not write a file the kernel says that all of it is there. */
+/* To a process that may not write a file, the kernel reports all of its pages as present. */
 static bool reports_residence(int fd)
 {
 	return syscall(SYS_faccessat2, fd, "", W_OK, AT_EACCESS | AT_EMPTY_PATH) == 0;
@@ -538,7 +538,7 @@ int memory_adopt(void *at, uint64_t bytes, uint64_t page_bytes, int protection, 
 	return 0;
 }
 
-/* The same for a file of pages that one can do without. 0, or -errno: it is unmapped. */
+/* The same for a file, of which pages may be missing. 0, or -errno: it is unmapped. */
 static int mapped_file(int fd, void *at, uint64_t bytes, uint64_t page_bytes, int protection,
 		       struct mapping *m, const char **why)
 {
@@ -586,7 +586,7 @@ static const char *piece_wrong(int fd, uint64_t offset, uint64_t bytes, uint64_t
 	uint64_t end;
 
 	/* The kernel itself answers this call: on another file system a user's process might have
-	 * to, and never do so. */
+	 * to, and might never do so. */
 	if (fcntl(fd, F_GET_SEALS) < 0)
 		return "not a file in memory";
 	if (fstatfs(fd, &fs) || fstat(fd, &st))
@@ -622,8 +622,8 @@ static uint8_t *range_reserve(uint64_t bytes, uint64_t offset, uint64_t align)
 	return at + before;
 }
 
-/* Missing pages of a shared mapping are caught only for those who may write the file. What is only
- * read shows the same in a private one. */
+/* The kernel catches missing pages of a shared mapping only if we may write the file. Memory that
+ * is only read looks the same in a private mapping. */
 static int flags_of(int protection)
 {
 	return (protection & PROT_WRITE ? MAP_SHARED : MAP_PRIVATE) | MAP_NORESERVE;

@@ -31,10 +31,10 @@ int memory_adopt(void *at, uint64_t bytes, uint64_t page_bytes, int protection, 
 		 const char **why);
 void memory_unmap(struct mapping *m);
 /*
- * To map or unmap a file, the kernel takes a lock of it. Whoever punches a hole holds that while
- * the hole is unmapped everywhere, and the file's owner may have mapped it thousands of times.
- * wait_ns() returns how long the thread has waited in the kernel since wait_begin(): 0 if that was
- * short, or if it was only preempted. Async-signal-safe.
+ * To map or unmap a file, the kernel takes a lock of the file. A process that punches a hole holds
+ * that lock while the hole is unmapped everywhere, and the file's owner may have mapped it
+ * thousands of times. wait_ns() returns how long the thread has waited in the kernel since
+ * wait_begin(): 0 if that was short, or if it was only preempted. Async-signal-safe.
  */
 struct wait {
 	uint64_t since_ns;

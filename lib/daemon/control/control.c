@@ -606,7 +606,7 @@ static bool is_behind(const struct control *c)
 
 /* ---- between two turns ---- */
 
-/* Looks for the next request. No longer for any user than his part: a client that always asks just
+/* Polls for the next request, for each user no longer than his part: a client that always asks just
  * in time would keep the CPU busy. */
 static bool look_for_more(struct control *c)
 {

@@ -228,16 +228,16 @@ struct control {
 	uint64_t bulk_ns;	       /* time spent on it in this turn, ... */
 	uint64_t bulk_limit_ns;	       /* ... and the limit beyond which it serves no request */
 	uint64_t bulk_paused_until_ns; /* no bulk work before that */
-	/* Whose next request is expected (only compared), and until when; but bulk work waits no
-	 * longer than bulk_due_ns. */
+	/* The user whose next request is expected (only compared), and until when; but bulk work
+	 * waits no longer than bulk_due_ns. */
 	const struct share_user *awaited;
 	uint64_t awaited_until_ns;
 	uint64_t bulk_due_ns;
 	bool pieces_changed; /* there is new bulk work, maybe of the awaited user */
 	struct client *clients;
 	unsigned int client_count;
-	/* Whatever happens in every turn must not depend on how many clients there are, or one
-	 * user's would slow down each request of another's. */
+	/* The work of every turn must not grow with the number of clients, or one user's clients
+	 * would slow down each request of another's. */
 	struct client_queue ended; /* gone, and not torn down yet */
 	bool ended_first;	   /* this turn ends them before it serves requests */
 	struct client_queue waiting[RETRY_WAITS]; /* pending, each in the order of retry_ns */

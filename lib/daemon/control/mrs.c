@@ -226,7 +226,7 @@ static int hold_pieces(struct client *client, struct mr_memory *m)
 	return rc;
 }
 
-/* The memory that a request names, which stays from now on. 0, -errno: *m is empty. */
+/* Takes the memory that a request names and keeps it. 0, -errno: *m is empty. */
 static int memory_take(struct client *client, const struct control_mr *in, struct mr_memory *m)
 {
 	uint64_t pages;
@@ -260,8 +260,8 @@ static int mr_check(struct client *client, const struct control_mr *in, const st
 	return 0;
 }
 
-/* Those pages that its client has brought in: he did so before, if he wants to spare the data path
- * its faults. */
+/* Populates those pages that the client has brought in, which it does beforehand if it wants to
+ * spare the data path the faults. */
 static void mr_populate(const struct mr_memory *m)
 {
 	if (m->length > POPULATE_BYTES_MAX)
@@ -374,8 +374,8 @@ static struct control_mr changed(const struct mr *mr, const struct control_rereg
 	return to;
 }
 
-/* Between the old and the new there is a moment in which the key names nothing. `m` is left with
- * the memory that is no longer the MR's. */
+/* For a moment between the old memory and the new, the key names nothing. Leaves in *m the memory
+ * that the MR no longer uses. */
 static int rereg(struct mr *mr, const struct control_rereg_mr *in, struct mr_memory *m)
 {
 	bool moves = in->mask & REREG_TRANSLATION;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Modules that stand, and their steps, for those who may change the daemon, at HCAs that allow it.
- * A module stands as long as the connection that asked for it, unless that said `keep`: whoever
- * dies or forgets leaves a daemon that runs. While any module stands, the time of all HCAs that
- * allow it stands, so that none of their timers expires: they may be each other's peers. Control
+ * Pauses modules and steps them, for those who may change the daemon, at HCAs that allow it. A
+ * module stays paused until the connection that asked for it ends, unless it said `keep`: a client
+ * that dies or forgets leaves a running daemon. While any module is paused, time stands at all HCAs
+ * that allow it, so that none of their timers expires: they may be each other's peers. Control
  * thread.
  */
 #include <errno.h>

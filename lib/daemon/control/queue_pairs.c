@@ -164,7 +164,7 @@ int run_query_ece(struct call *call)
 	return features ? 0 : -EOPNOTSUPP;
 }
 
-/* Options of another maker, or of nobody, are nothing that we can do. */
+/* We support no options of another vendor, or of none. */
 int run_set_ece(struct call *call)
 {
 	struct ceu *ceu = call->client->device->config.ceu;
@@ -257,7 +257,7 @@ int run_resolve(struct call *call)
 
 /* ---- for the connection manager ---- */
 
-/* What somebody says over a channel of the connection manager concerns his own queue pairs. */
+/* Over a channel of the connection manager, a user may refer only to his own queue pairs. */
 static const struct qp *users_qp(const struct device *d, uint32_t uid, uint32_t qpn)
 {
 	const struct qp *q = qp_find(&d->config.hca->qps, qpn);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * HCAs that join and leave a running daemon: the requests, and their end here. Programs that use
- * one find their connection closed, which their library reports as IBV_EVENT_DEVICE_FATAL, as of an
- * adapter that is pulled out. What belongs to other HCAs goes on. Control thread.
+ * one find their connection closed, which their library reports as IBV_EVENT_DEVICE_FATAL, as for
+ * an adapter that is pulled out. Other HCAs go on. Control thread.
  */
 #include <errno.h>
 #include <stdio.h>

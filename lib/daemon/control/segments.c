@@ -112,7 +112,7 @@ static uint64_t page_bytes_of(int id)
 	return rc ? 0 : page;
 }
 
-/* May the client have it, as the number says now, and in pages of this size? Tells its bytes. 0;
+/* May the client have the segment that the number names now, in pages of this size? Sets *bytes. 0;
  * -EACCES; -ENOSPC: no room for it; -errno of shmctl(). */
 static int segment_check(struct client *client, const struct control_segment *in,
 			 uint64_t page_bytes, uint64_t *bytes)
@@ -143,7 +143,7 @@ static int attach(struct client *client, const struct control_segment *in, void 
 	if (mapping_deferred(client))
 		return -EAGAIN;
 	/* Attaching is not without effect: with kernel.shm_rmid_forced the last to detach destroys
-	 * a segment. So that of a stranger is not even attached. */
+	 * a segment. So we do not even attach a stranger's. */
 	rc = segment_check(client, in, 1, bytes);
 	if (rc)
 		return rc;
@@ -160,7 +160,7 @@ static int attach(struct client *client, const struct control_segment *in, void 
 	return rc;
 }
 
-/* May we write it for our own user's sake? Else the kernel says that all of it is there. */
+/* May we write it as our own user? Otherwise the kernel reports all of its pages as present. */
 static bool segment_is_ours(int id)
 {
 	struct shmid_ds segment;

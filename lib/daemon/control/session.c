@@ -92,7 +92,7 @@ static struct counters *refusals_of(const struct client *client)
 }
 
 /* Only these wait: for the data path, for a neighbour, for the connection manager, or until
- * mappings have left. From any other request -EAGAIN is a system call's and final. */
+ * mappings are gone. From any other request -EAGAIN is a system call's and final. */
 static bool may_wait(uint32_t type)
 {
 	switch (type) {
@@ -177,8 +177,8 @@ void session_forget(struct client *client)
 	client->control->pending--;
 }
 
-/* Each time it has to wait it waits longer: whoever has many requests costs little. One whose user
- * has had his time waits once more. */
+/* A request waits longer each time, so that a client with many requests costs little. If its user
+ * had used up his time, it waits as long once more. */
 static unsigned int session_retry(struct client *client, uint64_t now)
 {
 	bool may = !client->gone && users_may_serve(client);
@@ -227,7 +227,7 @@ static bool session_serve_one(struct client *client)
 	const char *wrong;
 	ssize_t n;
 
-	/* Whatever it brings would have to be closed, as so many of its user's. */
+	/* Its descriptors would have to be closed, and too many of its user's are being closed. */
 	if (share_use(&client->shares, SHARE_closings, 0)) {
 		CLIENT_LOG(client, INFO,
 			   "too many of its user's descriptors are being closed, disconnected");

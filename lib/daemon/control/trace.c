@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Traces of a queue pair, for those who may change the daemon: begun on the engine of the queue
- * pair and, if its peer is an HCA of this daemon, too, on that one's; read bit by bit; ended with
- * the connection. Control thread.
+ * Traces of a queue pair, for those who may change the daemon. A trace begins on the engine of the
+ * queue pair and, if the peer is an HCA of this daemon, on the peer's engine; the client reads it
+ * bit by bit; it ends with the connection. Control thread.
  */
 #include <errno.h>
 #include <string.h>

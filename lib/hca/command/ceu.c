@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The CEU: takes commands apart, checks the form of their mailboxes and hands them to the file that
- * executes them (*_commands.c, modify_qp.c). Control thread; never on the data path, which it waits
- * for when something is taken away.
+ * executes them (*_commands.c, modify_qp.c). Control thread; never on the data path, but waits for
+ * it when a command removes something.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@ enum {
 	CEU_WAIT_MAX = 10000, /* most quiescent states that a module needs to release a QP */
 };
 
-/* A QP on its way out; then it is in ceu.leaving. */
+/* Progress of a QP's removal, during which it is in ceu.leaving. */
 enum leaving { QP_NOT_LEAVING, QP_UNLISTED, QP_NOTIFIED };
 
 struct ceu {
@@ -18,7 +18,7 @@ struct ceu {
 	uint32_t *leaving;		/* indices of QPs that some module still holds */
 	uint8_t *busy;			/* by QP index: enum leaving */
 	uint32_t leaving_count;
-	uint64_t lives;		  /* of queue pairs, so far */
+	uint64_t lives;		  /* of queue pairs, begun so far */
 	struct ceu_init_hca init; /* while up */
 	bool up;		  /* from INIT_HCA to CLOSE_HCA */
 	bool may_trim;		  /* some chunk of contexts has come out of use */
@@ -29,7 +29,7 @@ struct ceu {
 /* Waits for the data path, now or at the end of the batch. */
 void ceu_settle(struct ceu *ceu);
 
-/* The same as a table's answer: 0, -EINVAL, else the state. */
+/* The status for a table's answer: 0, -EINVAL; anything else: CEU_BAD_SYS_STATE. */
 enum ceu_status ceu_status_of(int err);
 
 /* The commands: ceu_exec()'s contract; the mailbox has its size. */
@@ -45,19 +45,19 @@ enum ceu_status ceu_qp_modify(struct ceu *ceu, uint16_t op, enum qp_state to, ui
 
 /* qp_migration.c: enum control_mig_state of the QP. */
 uint32_t ceu_migration_state(const struct qp *q);
-/* May the QP be in that state of migration when it enters `to`? REARM: from MIGRATED, with an alternate path,
- * into RTS. MIGRATED: from ARMED. Or it is so already. */
+/* May the QP be in that state of migration when it enters `to`? REARM: from MIGRATED, with an
+ * alternate path, into RTS. MIGRATED: from ARMED. Or it is in that state already. */
 bool ceu_migration_ok(const struct qp *q, enum qp_state to, const struct control_qp_attr *a);
-/* Nothing happens if the QP has migrated meanwhile. */
+/* Does nothing if the QP has migrated meanwhile. */
 void ceu_migration_set(struct ceu *ceu, struct qp *q, uint32_t to);
-/* The QP may have migrated: QUERY_QP's attributes of the path are the alternate one's then. */
+/* If the QP has migrated, QUERY_QP's path attributes become those of the alternate path. */
 void ceu_migration_follow(struct ceu *ceu, const struct qp *q);
 
 /* Unmaps all chunks of a table, none of whose contexts is in use. */
 void ceu_icm_close(struct ceu *ceu, enum ceu_context kind);
 /* Where contexts of that kind lie; NULL: there are none. */
 struct icm *ceu_area(const struct ceu *ceu, enum ceu_context kind);
-/* A context goes out of use: icm_leave(). */
+/* A context is no longer used: icm_leave(). */
 void ceu_context_leave(struct ceu *ceu, enum ceu_context kind, uint32_t index);
 /* VirtToPhys's part of INIT_HCA, CLOSE_HCA, and of MAP_ICM and UNMAP_ICM for TPT chunks. Only the
  * mailbox's size has been checked; `count` is the modifier's. CLOSE_HCA: BAD_SYS_STATE while an

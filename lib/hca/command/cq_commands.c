@@ -31,7 +31,7 @@ enum ceu_status ceu_cq_free(struct ceu *ceu, uint32_t cqn)
 	return CEU_OK;
 }
 
-/* The CQ that is held: moved to its new buffer, or not. */
+/* Moves a held CQ to its new buffer and, moved or not, releases it. */
 static enum ceu_status move_cq(struct ceu *ceu, uint32_t cqn, const struct ceu_resize_cq *in)
 {
 	int err;
@@ -43,8 +43,8 @@ static enum ceu_status move_cq(struct ceu *ceu, uint32_t cqn, const struct ceu_r
 	return ceu_status_of(err);
 }
 
-/* Callers that cannot wait complete into the backlog meanwhile: it has as many places as the larger
- * of the old and the new CQ. */
+/* Meanwhile callers that cannot wait complete into the backlog, which has as many places as the
+ * larger of the old and the new CQ. */
 enum ceu_status ceu_cq_resize(struct ceu *ceu, uint32_t cqn, const struct ceu_resize_cq *in)
 {
 	struct completion *c = ceu->config.completion;

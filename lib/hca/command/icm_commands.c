@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The CEU's commands on the memory of contexts, MAP_ICM and UNMAP_ICM, and what the driver does
- * with them: maps a chunk when the first context in it is wanted, gives chunks back in which none
- * is left. Control thread.
+ * with them: maps a chunk when the first context in it is needed, unmaps chunks in which none is
+ * left. Control thread.
  */
 #include <errno.h>
 #include "base/assert.h"
@@ -118,8 +118,9 @@ static enum ceu_status may_unmap(const struct ceu *ceu, uint64_t virt)
 
 /*
  * No number in the chunk is live, so no module holds one of its contexts for longer than a poll.
- * The first wait ends such polls: a module that was adding a context to a list has done so. If then
- * none is in a list, a module that has just taken one from there is done with it after the second.
+ * The first wait ends such polls: a module that was adding a context to a list has done so. If no
+ * context is in a list then, a module that has just taken one off a list is done with it after the
+ * second wait.
  */
 static enum ceu_status unmap_contexts(struct ceu *ceu, const struct ceu_unmap_icm *in)
 {
@@ -140,7 +141,7 @@ static enum ceu_status unmap_contexts(struct ceu *ceu, const struct ceu_unmap_ic
 	return CEU_OK;
 }
 
-/* The part of the modifier that says which space, contexts or TPT. */
+/* The part of the modifier that selects the space, contexts or TPT. */
 #define ICM_SPACE (0xffu << 24)
 
 enum ceu_status ceu_icm_map(struct ceu *ceu, uint32_t modifier, const struct ceu_map_icm *in)
@@ -212,7 +213,8 @@ static bool icm_idle(const struct icm *m, uint32_t chunk)
 	return m->chunk[chunk].mapped && !m->chunk[chunk].live;
 }
 
-/* A row of chunks in one command: it waits for the data path, however many they are. */
+/* Unmaps a run of chunks in one command, which waits for the data path once, however many they
+ * are. */
 static uint32_t icm_give_back(struct ceu *ceu, enum ceu_context kind, uint32_t first, uint32_t end)
 {
 	const struct ceu_unmap_icm in = {.virt = base_of(&ceu->init, kind) +
@@ -221,7 +223,7 @@ static uint32_t icm_give_back(struct ceu *ceu, enum ceu_context kind, uint32_t f
 
 	if (ceu_exec(ceu, CEU_UNMAP_ICM, CEU_ICM_CONTEXTS, &in, sizeof(in), NULL, 0) == CEU_OK)
 		return end - first;
-	ceu->may_trim = true; /* one was in a list: in a moment */
+	ceu->may_trim = true; /* one was in a list: try again later */
 	return 0;
 }
 

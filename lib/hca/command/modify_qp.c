@@ -28,8 +28,8 @@ static void clear_data_path(struct qp *q)
 	memset(&q->hp, 0, sizeof(q->hp));
 }
 
-/* Doorbells that its client has rung, and DoorbellProcessing has not taken yet, ring for nobody. The
- * page is the client's, who may change it meanwhile. */
+/* Clears the doorbells that the client has rung and DoorbellProcessing has not taken yet. The page
+ * is the client's, which may change it meanwhile. */
 static void forget_doorbells(struct ceu *ceu, const struct qp *q, uint32_t qpn)
 {
 	struct client_page *page = ceu->config.completion->eqs[q->client].page;
@@ -91,7 +91,7 @@ static bool make_params_ok(const struct ceu *ceu, uint32_t qpn, const struct ceu
 	return !in->srqn && ceu_receive_ring_ok(in->rq_entries, in->rq_stride);
 }
 
-/* Receives come from an SRQ of the same client and engine. */
+/* Makes the QP receive from an SRQ, which must be of the same client and engine. */
 static bool use_srq(struct qp *q, struct srq *s)
 {
 	if (!s || s->client != q->client || s->engine != q->engine)
@@ -150,9 +150,9 @@ enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *
 }
 
 /*
- * A QP may hold a descriptor of its SRQ, which others could use, and its client waits for its tag:
- * the QP goes through ERR, where ExecutionEngine returns the descriptor with a completion. Not in a
- * batch: then the SRQ is destroyed, too.
+ * A QP may hold a descriptor of its SRQ that other QPs could use and whose tag the client waits
+ * for. So the QP goes through ERR, where ExecutionEngine returns the descriptor with a completion;
+ * but not in a batch, which destroys the SRQ, too.
  */
 static void give_back_shared(struct ceu *ceu, struct qp *q)
 {
@@ -241,7 +241,7 @@ static bool in_range(uint32_t value, uint32_t least, uint32_t most)
 	return value >= least && value <= most;
 }
 
-/* The rights that a queue pair may grant its peer; LOCAL_WRITE is accepted and means nothing. */
+/* The rights that a queue pair may grant its peer; LOCAL_WRITE is accepted without effect. */
 #define QP_RIGHTS                                                                                  \
 	(ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC |    \
 	 ACCESS_FLUSH_GLOBAL | ACCESS_FLUSH_PERSISTENT)
@@ -251,7 +251,7 @@ static bool rights_ok(uint32_t access)
 	return !(access & ~(uint32_t)QP_RIGHTS);
 }
 
-/* Every attribute that the mask names is in its range. */
+/* Is every attribute that the mask names in its range? */
 static bool attributes_ok(const struct ceu *ceu, const struct ceu_modify *in)
 {
 	const struct control_qp_attr *a = &in->attr;
@@ -272,7 +272,7 @@ static uint8_t cc_of(const struct ceu *ceu, const struct qp *q, const uint8_t pe
 			 (uint8_t)engine_setting(&ceu->config.engines[q->engine], cc));
 }
 
-/* By its own path, even while it sends along the alternate one. */
+/* Chooses by the QP's own path, even while the QP sends along the alternate one. */
 static void choose_cc(const struct ceu *ceu, struct qp *q, const uint8_t peer[16], uint8_t tclass)
 {
 	q->tclass = tclass;
@@ -289,7 +289,8 @@ void ceu_set_cc_rules(struct ceu *ceu, const struct cc_rules *rules)
 			choose_cc(ceu, &t->qps[i], qp_path(&t->qps[i])->peer_ip, t->qps[i].tclass);
 }
 
-/* Packets of a QP that obeys notifications may be marked, unless its traffic class says otherwise. */
+/* Packets of a QP that obeys notifications may be marked, unless its traffic class says
+ * otherwise. */
 static uint8_t ecn_class(uint8_t cc, uint8_t traffic_class)
 {
 	if (!(cc & CC_DCQCN) || traffic_class & WIRE_ECN_BITS)
@@ -297,8 +298,8 @@ static uint8_t ecn_class(uint8_t cc, uint8_t traffic_class)
 	return traffic_class | WIRE_ECN_ECT0;
 }
 
-/* Makes the headers, Ethernet to UDP, of this QP's packets to `av`; NULL for UD, whose requests have
- * destinations of their own. Returns the path's number, one that no module reads any more. */
+/* Makes the headers, Ethernet to UDP, of this QP's packets to `av`; NULL for UD, whose requests
+ * have destinations of their own. Returns the path's number, one that no module reads any more. */
 static unsigned make_path(struct ceu *ceu, struct qp *q, const struct control_address *av,
 			  const struct ceu_path *via)
 {
@@ -379,7 +380,7 @@ static void modify_remember(struct control_qp_attr *s, const struct control_qp_a
 	s->mask |= a->mask & ~(uint32_t)(QP_ATTR_STATE | QP_ATTR_CUR_STATE);
 }
 
-/* Under control by delay alone a connection begins with a part of the link. */
+/* Only under congestion control by delay does a connection start with a part of the link's rate. */
 static void start_slowly(const struct ceu *ceu, struct qp *q)
 {
 	const struct engine *e = &ceu->config.engines[q->engine];
@@ -431,7 +432,7 @@ static enum ceu_status reset(struct ceu *ceu, struct qp *q)
 
 	memset(&ceu->shadow[q->index], 0, sizeof(ceu->shadow[0]));
 	if (qp_state(q) == QP_RST) {
-		q->agreed = 0; /* that can be agreed there */
+		q->agreed = 0; /* can be agreed anew from here on */
 		return CEU_OK;
 	}
 	give_back_shared(ceu, q);
@@ -474,7 +475,7 @@ static enum ceu_status qp_enter(struct ceu *ceu, struct qp *q, enum qp_state fro
 	return CEU_OK;
 }
 
-/* RequesterRecvControl may just be taking an acknowledgement's credits and write over it: then that
+/* RequesterRecvControl may be storing an acknowledgement's credits and overwrite this: then that
  * acknowledgement said 11111b as well, or the peer gives credits after all. */
 void ceu_peer_gives_no_credits(struct ceu *ceu, uint32_t qpn)
 {
@@ -521,7 +522,7 @@ enum ceu_status ceu_qp_agree(struct ceu *ceu, uint32_t qpn, uint8_t features)
 	return CEU_OK;
 }
 
-/* The mask has all that the row requires and nothing that it does not know. */
+/* Does the mask have all that the row requires, and nothing that it does not allow? */
 static bool mask_ok(const struct ceu_transition *row, const struct control_qp_attr *a)
 {
 	uint32_t mask = a->mask & ~(uint32_t)QP_ATTR_STATE;
@@ -531,7 +532,7 @@ static bool mask_ok(const struct ceu_transition *row, const struct control_qp_at
 	       (!(mask & QP_ATTR_CUR_STATE) || a->cur_state == row->from);
 }
 
-/* In SQD some attributes change only when nothing is under way that they are meant for. */
+/* In SQD some attributes may change only while nothing that they concern is outstanding. */
 static bool must_be_drained(enum qp_state from, const struct control_qp_attr *a)
 {
 	enum { ANY_TIME, DRAINED };

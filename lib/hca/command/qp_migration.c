@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MODIFY_QP and QUERY_QP: what a program sees and asks of path migration (context/path_migration.h).
- * Control thread.
+ * MODIFY_QP and QUERY_QP: what a program sees and asks of path migration
+ * (context/path_migration.h). Control thread.
  */
 #include "ceu_priv.h"
 #include "context/path_migration.h"

@@ -41,8 +41,8 @@ enum ceu_status ceu_srq_make(struct ceu *ceu, uint32_t srqn, const struct ceu_sr
 	return CEU_OK;
 }
 
-/* Queue pairs that used it are given up; those that just executed something have finished once all
- * lcores have polled. */
+/* Queue pairs that used the SRQ are given up; any that still execute something have finished once
+ * all lcores have polled. */
 enum ceu_status ceu_srq_free(struct ceu *ceu, uint32_t srqn)
 {
 	struct srq *s = ceu_srq_find(ceu, srqn);
@@ -74,8 +74,8 @@ enum ceu_status ceu_srq_arm(struct ceu *ceu, uint32_t srqn, const struct ceu_srq
 	__atomic_store_n(&s->limit, in->limit, __ATOMIC_SEQ_CST);
 	if (in->limit == 0)
 		return CEU_OK;
-	/* A stage that took descriptors without seeing the limit has counted them by now: the queue
-	 * may be below the limit already, and nothing more be taken from it. */
+	/* Afterwards, a stage that took descriptors before it saw the limit has counted them: the
+	 * queue may be below the limit already, without anything more being taken. */
 	ceu_quiesce(ceu);
 	if (srq_limit_reached(s, available(s))) {
 		count(ceu->config.counters, COUNTER_srq_limits);

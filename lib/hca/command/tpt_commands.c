@@ -6,8 +6,8 @@
 #include <errno.h>
 #include "ceu_priv.h"
 
-/* One that work requests give its memory has none to begin with; there are three kinds of it. A
- * fast registration's may have MTT entries to put pages into. */
+/* An entry that gets its memory from work requests starts without any; there are three kinds. A
+ * fast registration's may have MTT entries for its pages. */
 static bool changing_mpt(const struct mpt_entry *entry)
 {
 	switch (entry->flags) {
@@ -40,7 +40,7 @@ enum ceu_status ceu_mpt_free(struct ceu *ceu, uint32_t key)
 
 	err = v2p_invalidate_mpt(ceu->config.v2p, key);
 	if (err == -ENOENT)
-		err = -EINVAL; /* a wrong modifier; busy: something lies over its memory */
+		err = -EINVAL; /* a wrong modifier; busy: other entries refer to its memory */
 	if (!err)
 		ceu_settle(ceu);
 	return ceu_status_of(err);

@@ -7,7 +7,7 @@
 #define LIST_END                                                                                   \
 	0xffffffffu /* of the lists of touched CQs and of event queues with pending events */
 
-/* One lcore at a time calls these two: struct completion, `serving`. */
+/* Called by one lcore at a time: struct completion, `serving`. */
 /* Raises the events of touched CQs that are armed. */
 void completion_serve_arms(struct completion *c, struct counters *counters);
 /* Writes pending events for which there is room now. */

@@ -128,8 +128,8 @@ void completion_serve_arms(struct completion *c, struct counters *counters)
 	}
 }
 
-/* `produced` may be old by now, and behind what is consumed, by no more than others can complete in the
- * meantime: then it is not the one that is reserved. A client's index further ahead is made up. */
+/* `produced` may be stale and behind what is consumed, by no more than others can complete in the
+ * meantime: then its reservation fails. A client's index further ahead than that is forged. */
 static bool cq_has_room(const struct cq *q, uint64_t produced, uint32_t consumed)
 {
 	const uint32_t behind_most = 1u << 30;
@@ -146,14 +146,14 @@ static bool full(struct cq *q, uint64_t produced)
 	return !cq_has_room(q, produced, consumed);
 }
 
-/* Reserves a place, or fails when the client has not consumed enough. The client's index is looked
- * at only when the last one seen leaves no room. `alone`: nobody else reserves one now. */
+/* Reserves a place, or fails when the client has not consumed enough. Reads the client's index only
+ * when the last one seen leaves no room. `alone`: no other thread reserves a place now. */
 static bool cq_reserve(struct cq *q, bool alone, uint64_t *place)
 {
 	uint64_t produced = __atomic_load_n(&q->produced, __ATOMIC_RELAXED);
 
 	do {
-		/* who frees a place has read its entry */
+		/* a client that frees a place has read its entry */
 		uint32_t consumed = __atomic_load_n(&q->consumed, __ATOMIC_ACQUIRE);
 
 		if (unlikely(!cq_has_room(q, produced, consumed) && full(q, produced)))

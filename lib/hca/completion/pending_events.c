@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * EventQueueMgt: posts events, and keeps those that did not fit into their client's event queue. One
- * word per object keeps them until there is room, so a client that ignores its events loses none of
- * those that must not be lost (a QP's last descriptor, an SRQ's limit, an error), and cannot make
- * memory grow.
+ * EventQueueMgt: posts events, and keeps those that did not fit into their client's event queue.
+ * One word per object keeps them until there is room, so a client that ignores its events loses
+ * none of those that must not be lost (a QP's last descriptor, an SRQ's limit, an error), and
+ * cannot make memory grow.
  *
  * Written by any stage that raises events; served between polls, a part of the objects at a time,
  * so as not to delay an lcore.

@@ -90,7 +90,7 @@ void dcqcn_cnp(struct dcqcn *f, const struct dcqcn_params *p, uint64_t now_ns)
 	start_over(f, p, now_ns);
 }
 
-/* Timer or byte counter have expired. */
+/* The timer or the byte counter has expired. */
 static void increase(struct dcqcn *f, const struct dcqcn_params *p)
 {
 	uint64_t target = f->target, rate;

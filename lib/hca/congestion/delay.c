@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Congestion control by delay: see the header. Stages requester_recv (the meter) and segmentation. */
+/* Congestion control by delay: see the header. Stages requester_recv (the meter) and
+ * segmentation. */
 #include "congestion/delay.h"
 #include "rate.h"
 
@@ -37,7 +38,7 @@ uint32_t delay_measured(struct delay_meter *m, uint32_t round_trip_ns, uint64_t 
 
 /* ---- the target ---- */
 
-/* The largest whole number whose square is not more. */
+/* The largest integer whose square is at most `square`. */
 static uint32_t root(uint64_t square)
 {
 	uint32_t r = 0;
@@ -70,7 +71,8 @@ static void delay_set_rate(struct dcqcn *f, const struct dcqcn_params *limits, u
 	dcqcn_lend(f, rate_is_line(limits, rate) ? 0 : (uint32_t)max64(rate, least));
 }
 
-/* What arrives of a flow is its share of the bottleneck; a little less lets the queue shrink. */
+/* The rate at which a flow's packets arrive is its share of the bottleneck; a little less lets the
+ * queue shrink. */
 static uint64_t delay_cut(const struct delay_params *p, uint64_t rate, uint64_t queue_ns,
 			  uint64_t target_ns, uint64_t arrived)
 {
@@ -80,7 +82,7 @@ static uint64_t delay_cut(const struct delay_params *p, uint64_t rate, uint64_t 
 	return share - (share * min64(part, DELAY_CUT_MOST * 1024 / 100) >> 10);
 }
 
-/* In proportion to the time, and ever faster as long as there is almost no queue. */
+/* Raises the rate in proportion to the time, and ever faster while there is almost no queue. */
 static uint64_t delay_grow(const struct delay_params *p, const struct delay_control *c,
 			   uint64_t rate, uint32_t us)
 {

@@ -6,12 +6,12 @@
 
 enum {
 	LOOK_NS = 500000,	  /* between two looks, at least */
-	ROUND_NS = 100 * LOOK_NS, /* so long takes it to see every place */
-	LOW_SHARE = 8,	/* a pool of whose buffers less than one in so many is free is low */
-	POOL_SHARE = 4, /* one buffer in so many may be kept, at most */
+	ROUND_NS = 100 * LOOK_NS, /* time to see every place */
+	LOW_SHARE = 8,		  /* a pool is low when less than one buffer in LOW_SHARE is free */
+	POOL_SHARE = 4,		  /* at most one buffer in POOL_SHARE may be kept */
 };
 
-/* How many places fit the engine's buffers. */
+/* The number of places that suits the engine's buffers. */
 static uint32_t early_size(const struct engine *e)
 {
 	uint32_t pool = e->packets->size / POOL_SHARE / e->count;
@@ -82,7 +82,7 @@ static bool within_share(const struct early *t, const struct qp *q)
 	return kept == 0 || (kept < left && t->user[q->user] < 3 * left);
 }
 
-/* Who occupies the place holds more than who wants it. */
+/* Does the place's occupant hold more than the queue pair that wants it? */
 static bool early_gives_way(const struct early *t, const struct early_place *p, const struct qp *q)
 {
 	const struct qp *holder = qp_at(t->qps, p->index);

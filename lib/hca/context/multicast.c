@@ -44,7 +44,7 @@ static uint32_t multicast_place_of(const struct multicast_group *g, uint32_t qpn
 	return MULTICAST_QPS_MAX;
 }
 
-/* A group of one, shown when it is complete. */
+/* Adds a group of one queue pair; readers find it once it is complete. */
 static int add_group(struct multicast_table *t, const uint8_t mgid[16], uint32_t qpn)
 {
 	struct multicast_group **chain = &t->chain[multicast_chain(t, mgid)];

@@ -91,8 +91,8 @@ void flow_take_cnps(struct qp_flow *f, const struct qp *q, const struct dcqcn_pa
 	if (likely(cnps == f->cnps))
 		return;
 	f->cnps = cnps; /* those of one round count as one: they are about the same queue */
-	/* One that has sent nothing since it was cut is not what this is about: a QP that only writes
-	 * would find its READ responses at the least rate. */
+	/* A flow that has sent nothing since its last cut is not to blame: otherwise a QP that only
+	 * writes would find its READ responses at the minimum rate. */
 	if (!f->cc.rate || f->cc.bytes || f->cc.byte_stage)
 		dcqcn_cnp(&f->cc, p, now_ns);
 }

@@ -80,7 +80,7 @@ bool qp_table_unlisted(const struct qp_table *t, uint32_t first, uint32_t end)
 	return true;
 }
 
-/* An advice: without it the memory is used again by the next QP at that index. */
+/* Only advice to the kernel: if it fails, the next QP at that index reuses the memory. */
 void qp_answers_release(const struct qp_table *t, const struct qp *q)
 {
 	_Static_assert(ANSWERS_MAX * sizeof(struct answer) % 4096 == 0, "whole pages");

@@ -136,8 +136,8 @@ void lcore_loop_wake(struct lcore_loop *l)
 		LOG(ERR, "wake-up of CPU %u: %s", l->cpu, strerror(errno));
 }
 
-/* Its time is to remain what it was. An lcore that is behind others must not take back what they
- * have noted. */
+/* Keeps the engine's time where it is. An lcore that lags behind others must not take back what
+ * they have noted. */
 static void let_stand(const struct lcore_loop *l, struct engine *e)
 {
 	uint64_t noted_ns = __atomic_load_n(&e->stood_ns, __ATOMIC_RELAXED);
@@ -150,21 +150,31 @@ static void let_stand(const struct lcore_loop *l, struct engine *e)
 }
 
 /* The time of an engine never goes back, whichever of its lcores publishes it. */
+static void set_time(struct engine *e, uint64_t now_ns)
+{
+	uint64_t published_ns;
+
+	if (e->one_lcore) {
+		__atomic_store_n(&e->now_ns, now_ns, __ATOMIC_RELAXED);
+		return;
+	}
+	published_ns = __atomic_load_n(&e->now_ns, __ATOMIC_RELAXED);
+	while ((int64_t)(now_ns - published_ns) > CLOCK_GRAIN_NS &&
+	       !__atomic_compare_exchange_n(&e->now_ns, &published_ns, now_ns, true,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
 static void publish_time(struct lcore_loop *l)
 {
 	for (unsigned i = 0; i < l->engine_count; i++) {
 		struct engine *e = l->engines[i];
-		uint64_t published_ns = __atomic_load_n(&e->now_ns, __ATOMIC_RELAXED);
-		uint64_t now_ns = l->now_ns - __atomic_load_n(&e->stood_ns, __ATOMIC_RELAXED);
 
 		if (unlikely(__atomic_load_n(&e->watched, __ATOMIC_ACQUIRE) & WATCH_TIME_STANDS)) {
 			let_stand(l, e);
 			continue;
 		}
-		while ((int64_t)(now_ns - published_ns) > CLOCK_GRAIN_NS &&
-		       !__atomic_compare_exchange_n(&e->now_ns, &published_ns, now_ns, true,
-						    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-			;
+		set_time(e, l->now_ns - __atomic_load_n(&e->stood_ns, __ATOMIC_RELAXED));
 	}
 }
 
@@ -281,7 +291,7 @@ static void lcore_idle(struct lcore_loop *l)
 	}
 }
 
-/* The round found work, which may now lie in rings of stages that are elsewhere. */
+/* The round found work, which may now be in rings of stages on other lcores. */
 static void busy(struct lcore_loop *l)
 {
 	l->idle_since_ns = 0;
@@ -336,7 +346,8 @@ int lcore_loop_run(void *loop)
 	struct lcore_loop *l = loop;
 	unsigned work = 0;
 
-	/* EAL's hand-over, and the one back, are as good; a race detector does not see into EAL. */
+	/* EAL's own hand-over, there and back, would do, but a race detector cannot see into
+	 * EAL. */
 	while (__atomic_load_n(&l->handed, __ATOMIC_ACQUIRE) != LOOP_READY)
 		rte_pause();
 	__atomic_store_n(&l->tid, rte_gettid(), __ATOMIC_RELAXED);

@@ -29,7 +29,7 @@
 
 #define OPCODE_SERVICE_MASK 0xe0u /* 0: RC */
 
-enum { IPV4_SOURCE = 12, IPV6_SOURCE = 8 }; /* where the header has it */
+enum { IPV4_SOURCE = 12, IPV6_SOURCE = 8 }; /* offsets in the IP header */
 
 /* Why lib/common/wire could not parse it. */
 static const enum counter parse_counters[WIRE_ERR_COUNT] = {
@@ -66,7 +66,7 @@ static bool icrc_wrong(const struct rte_mbuf *m, const struct wire_frame *f)
 	return !icrc_right(m, f);
 }
 
-/* Who may send datagrams is configured: they come from anywhere. */
+/* Datagrams come from anywhere; the configuration says who may send them. */
 static bool sender_admitted(const struct engine *e, const struct wire_frame *f)
 {
 	const struct peer_list *listed = __atomic_load_n(&e->admitted, __ATOMIC_ACQUIRE);
@@ -97,7 +97,7 @@ static __rte_noinline enum counter judge_stranger(const struct qp *q)
 	return qp_receives(qp_state(q)) ? COUNTER_drop_rx_address : COUNTER_drop_qp_state;
 }
 
-/* A packet of another service. Of a SACK those know nothing who have not agreed on it. */
+/* A packet of another service. Queue pairs that have not agreed on SACKs know nothing of them. */
 static __rte_noinline enum counter judge_foreign(const struct qp *q, uint8_t opcode)
 {
 	if (opcode != WIRE_SACK)
@@ -105,7 +105,7 @@ static __rte_noinline enum counter judge_foreign(const struct qp *q, uint8_t opc
 	return q->agreed & AGREED_REPEAT ? COUNTER_COUNT : COUNTER_drop_rx_opcode;
 }
 
-/* Both ends of the alternate path are the packet's. */
+/* Are both ends of the alternate path those of the packet? */
 static bool comes_along_alternate(const struct qp *q, struct qp_way way, const struct wire_frame *f)
 {
 	const struct qp_path *p = qp_path_at(q, way.alternate);
@@ -133,7 +133,7 @@ static void note_armed(struct qp *q, const struct wire_frame *f)
 			 __ATOMIC_RELAXED);
 }
 
-/* PSNs compare within half their range: one that never moved would in time make new packets
+/* PSNs compare within half their range: a PSN that never moved would in time make new packets seem
  * late. */
 static void keep_near(uint32_t *armed, uint32_t due)
 {
@@ -174,9 +174,9 @@ static bool follows(struct engine *e, struct qp *q, struct qp_way way, const str
 }
 
 /*
- * A queue pair that may migrate, or waits until its peer may. With MigReq 1 the peer of an armed
- * one has gone to the alternate path, and so do we. Before anything changes the ICRC is checked,
- * however long the packet is.
+ * Judges a packet of a queue pair that may migrate, or waits until its peer may. With MigReq 1 the
+ * peer of an armed one has gone to the alternate path, and we follow. Before anything changes, the
+ * ICRC is checked, however long the packet is.
  */
 static __rte_noinline enum counter judge_migration(struct engine *e, struct qp *q,
 						   const struct rte_mbuf *m,
@@ -254,9 +254,8 @@ static void describe_parts(struct arrival *a)
 	a->part_headers = wire_extension_bytes(opcode);
 }
 
-/* Fills in the metadata, with nothing but what the frame says: it may be in the receiver's hands
- * already, if its sender has released it and had sent it twice. `f` has the first headers of its
- * run. */
+/* Fills in the metadata from nothing but the frame: the receiver may hold the frame already, if its
+ * sender had sent it twice and has released it. `f` has the first headers of its run. */
 static inline void hp_describe(struct rte_mbuf *m, const struct wire_frame *f, bool continues)
 {
 	struct arrival *a = arrival_of(m);
@@ -280,8 +279,8 @@ static inline void hp_describe(struct rte_mbuf *m, const struct wire_frame *f, b
 		describe_parts(a);
 }
 
-/* ECN's echo, for a connection that is under control, from its peer. Of its only length: then its
- * ICRC has been checked. */
+/* Is this CNP for a connection under congestion control, from its peer, and of the only valid
+ * length? Then its ICRC has been checked. */
 static bool cnp_matters(const struct engine *e, const struct qp *q, const struct wire_frame *f)
 {
 	return __atomic_load_n(&q->cc, __ATOMIC_RELAXED) & CC_DCQCN && f->h.becn &&
@@ -290,7 +289,7 @@ static bool cnp_matters(const struct engine *e, const struct qp *q, const struct
 	       comes_along(qp_path(q), f);
 }
 
-/* A congestion notification packet: those who send on behalf of the queue pair slow down. */
+/* A congestion notification packet: the modules that send for the queue pair slow down. */
 static __rte_noinline void take_cnp(struct engine *e, const struct wire_frame *f)
 {
 	struct qp *q = qp_find(e->qps, f->h.dest_qp);
@@ -433,7 +432,7 @@ static void forward(struct engine *e, struct channel *to, struct rte_mbuf **m, u
  * `n` frames of `asked` have been taken and passed on; the poll began at now_ns. Timers may advance
  * to that time when the port had no more, or when so many have arrived since that none can be left
  * from before. They may also advance when there has been no room for long: the cause may be
- * something that only a timer ends, packet buffers that wait for acknowledgements.
+ * something that only a timer ends, such as packet buffers that wait for acknowledgements.
  */
 static void heard(struct engine *e, struct hp *hp, unsigned asked, unsigned n, uint64_t now_ns)
 {
@@ -539,7 +538,8 @@ void hp_destroy(struct engine *e)
 	e->hp = NULL;
 }
 
-/* The first may be half delivered: `place` is that of the first, whichever that is now. */
+/* The first datagram may be half delivered. If it is dropped, `place` starts anew for the next
+ * one. */
 void link_drop_orphans(struct engine *e, const struct v2p *sender)
 {
 	struct hp *hp = e->hp;

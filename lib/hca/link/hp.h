@@ -11,8 +11,8 @@ struct hp {
 	struct rte_mbuf *waiting[BURST];
 	unsigned waits, first; /* those from `first` on */
 	uint32_t place;	       /* of the group's queue pairs, the next one for waiting[first] */
-	uint64_t
-		mark_ns; /* frames that had arrived by then have been taken when `backlog` more are */
+	/* Of the frames that had arrived by mark_ns, at most `backlog` have not been taken yet. */
+	uint64_t mark_ns;
 	unsigned backlog;
 	struct stall full; /* there was no room for what had arrived */
 };

@@ -34,5 +34,11 @@ unsigned header_parse_poll(struct engine *e)
 
 	pass_relinked(e);
 	n = module_run(e, MODULE_TXA, txa_poll);
+	e->transmitted = n > 0;
 	return n + module_run(e, MODULE_HP, hp_poll);
+}
+
+unsigned link_transmit(struct engine *e)
+{
+	return e->transmitted ? 0 : module_run(e, MODULE_TXA, txa_poll);
 }

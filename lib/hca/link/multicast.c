@@ -5,8 +5,8 @@
  * datagram had been for it alone. ExecutionEngine checks its Q_Key, state and receives, so that one
  * that cannot receive costs the others nothing.
  *
- * The references follow the other frames of the burst, as far as these have left room; if there is
- * not enough, HeaderParser takes no frames until there is, and continues where it stopped.
+ * The references follow the other frames of the burst into the room that these have left; if that
+ * is not enough, HeaderParser takes no frames until there is room, and continues where it stopped.
  * Stage header_parse. Reads the table of groups, writes no context and no frame.
  */
 #include "context/multicast.h"
@@ -34,7 +34,7 @@ void multicast_keep(struct engine *e, struct rte_mbuf *m)
 		count(hp_counters(e), COUNTER_drop_rx_multicast);
 		return;
 	}
-	/* Once, and not by everybody who copies it. */
+	/* Checked once here, not by each queue pair that copies it. */
 	if (unlikely(!arrival_intact(m))) {
 		count(hp_counters(e), COUNTER_drop_rx_icrc);
 		return;
@@ -65,7 +65,7 @@ static void hand_to(struct engine *e, struct rte_mbuf *m, uint32_t qpn)
 	const struct qp *q = qp_find(e->qps, qpn);
 	struct rte_mbuf *clone;
 
-	if (unlikely(!q)) /* on its way out */
+	if (unlikely(!q)) /* being destroyed */
 		return;
 	if (unlikely(!pkey_matches(arrival_of(m)->headers.pkey, q->pkey))) {
 		count(hp_counters(e), COUNTER_drop_rx_pkey);

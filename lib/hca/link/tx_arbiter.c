@@ -39,7 +39,7 @@ void txa_destroy(struct engine *e)
 
 _Static_assert(BURST <= 64, "a bit for each");
 
-/* Which of the frames just taken are timed, by bit. They are not in anybody else's hands. */
+/* Which of the frames just taken are timed, by bit. Nobody else holds these frames. */
 static uint64_t take_timed(const struct txa *t)
 {
 	uint64_t any = 0, timed = 0;
@@ -55,7 +55,7 @@ static uint64_t take_timed(const struct txa *t)
 	return timed;
 }
 
-/* They leave now, unless the port refuses them: then this is repeated. */
+/* The timed frames leave now, unless the port refuses them: then this is repeated. */
 static __rte_noinline void note_departures(struct engine *e, const struct txa *t)
 {
 	for (uint64_t left = t->timed >> t->first << t->first; left; left &= left - 1) {
@@ -69,7 +69,7 @@ static __rte_noinline void note_departures(struct engine *e, const struct txa *t
 	}
 }
 
-/* Gives the port what waits. True: nothing waits any more. */
+/* Gives the waiting frames to the port. True: none is left. */
 static bool send_waiting(struct engine *e, struct txa *t)
 {
 	struct counters *c = stage_counters(e, STAGE_HEADER_PARSE);

@@ -78,7 +78,7 @@ bool stepping_done(const struct engine *e, struct step_report *report)
 
 /* ---- the lcore ---- */
 
-/* Behind the gates the module's channels seem empty. */
+/* While the gates are closed, the module's channels seem empty. */
 static void set_gates(struct engine *e, enum module_id id, bool closed)
 {
 	for (unsigned i = 0; i < CHANNEL_COUNT; i++)
@@ -142,8 +142,8 @@ static bool stepping_offer(struct engine *e, enum channel_id from,
 	return true;
 }
 
-/* What the module holds goes first: the rest of a message, a queue pair's turn, a doorbell or a frame
- * from outside. False: there is nothing to do, or no room for it. */
+/* What the module holds goes first: the rest of a message, a queue pair's turn, a doorbell or a
+ * frame from outside. False: there is nothing to do, or no room for it. */
 static bool step_once(struct engine *e, enum module_id id, unsigned (*poll)(struct engine *e),
 		      struct step_report *report)
 {

@@ -89,7 +89,7 @@ static uint32_t put_frame_headers(uint8_t *to, struct rte_mbuf *m, uint32_t *who
 	return f.payload_offset;
 }
 
-/* The same of a packet that ReqPktGen has not built yet: as it will. */
+/* The same for a packet that ReqPktGen has not built yet, with the headers that it will write. */
 static uint32_t put_packet_headers(uint8_t *to, const struct packet *p, uint32_t *whole)
 {
 	struct wire_headers h = p->headers;
@@ -163,7 +163,7 @@ static uint32_t describe(struct description *d, const struct engine *e, struct r
 
 /* ---- captures: the lcore ---- */
 
-/* The next record, if there is room; it is shown later. */
+/* Writes the next record, if there is room; the reader is shown it later. */
 static void tap_put(const struct tap *t, void *ring, struct capture_writer *w,
 		    const struct engine *e, const struct description *d,
 		    struct capture_record record)
@@ -186,8 +186,8 @@ static void tap_put(const struct tap *t, void *ring, struct capture_writer *w,
 	w->head += capture_record_bytes(record.captured);
 }
 
-/* The memory of a capture of the channel, or NULL. Read once: tap_end() takes it away at any time, but leaves it
- * mapped until all lcores have passed a quiescent state. */
+/* The memory of a capture of the channel, or NULL. Read once: tap_end() takes it away at any time,
+ * but leaves it mapped until all lcores have passed a quiescent state. */
 static void *ring_of(const struct tap *t, enum channel_id in)
 {
 	void *ring = __atomic_load_n(&t->ring, __ATOMIC_ACQUIRE);

@@ -117,7 +117,7 @@ static unsigned find(const struct engine *e, uint32_t qpn, enum channel_id in, u
 	return n;
 }
 
-/* What the module may take now is its own until it does. */
+/* Finds what the module may take now; until it does, nothing else touches these elements. */
 static unsigned find_inputs(const struct engine *e, uint32_t qpn, enum module_id id,
 			    struct candidate *c)
 {
@@ -152,8 +152,8 @@ static bool brings_in(enum module_id id)
 	return id == MODULE_DBP || id == MODULE_HP;
 }
 
-/* What came from outside. If the consumer, on another lcore, has taken it already what was read may be
- * anything. */
+/* Records what came from outside. What was read may be anything if the consumer, on another lcore,
+ * has taken it already: then it is left out. */
 static void record_brought(struct engine *e, struct trace *t, enum module_id id,
 			   const uint32_t put[CHANNEL_COUNT], uint64_t tsc, uint64_t cycles)
 {

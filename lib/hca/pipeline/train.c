@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes the packets of a train one by one, for those who want to see each. Any lcore. */
+/* Writes the packets of a train one by one, for code that wants to see each. Any lcore. */
 #include "pipeline/train.h"
 #include "wire/encap.h"
 

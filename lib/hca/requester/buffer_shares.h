@@ -2,31 +2,31 @@
 #ifndef REQUESTER_BUFFER_SHARES_H
 #define REQUESTER_BUFFER_SHARES_H
 /*
- * Who may have how many of MultiQueue's elements. The limits follow the number F of free ones: a QP
- * may hold F, the QPs of a client together 2 F, those of a user 3 F. So one QP gets half of a pool
- * at most, one client two thirds, one user three quarters, and whoever comes later finds something.
+ * How MultiQueue's elements are shared out. The limits follow the number F of free elements: a QP
+ * may hold F, a client's QPs 2 F together, a user's 3 F. So one QP gets at most half of a pool, one
+ * client two thirds, one user three quarters, and some are left for latecomers.
  *
- * If other users hold any, one who holds an eighth of the pool or more leaves its last quarter to
- * them: for him and his clients F is without it. Else two could leave a sixteenth to all others.
+ * If other users hold any elements, a user that holds an eighth of the pool or more leaves the
+ * pool's last quarter to them: for that user and its clients, F excludes it. Otherwise two users
+ * could leave only a sixteenth to all others.
  *
- * What a silent peer holds comes back late or never, so QPs with a silent peer get less: one whose
- * peer has not answered yet, or not for a while, gets a few elements, and only its first from the
- * last quarter of the pool. Who holds next to nothing is served from a reserve even if its client or
- * user has used up its share: a QP as long as a quarter of the pool is left, a user as long as
- * anything is.
+ * Elements held for a silent peer come back late or never, so a QP whose peer has not answered yet,
+ * or not for a while, gets only a few, and only its first from the last quarter of the pool. A QP
+ * or user that holds next to nothing is served from a reserve even if the share of its client or
+ * user is used up: a QP while a quarter of the pool is left, a user while anything is.
  *
- * RequesterTransControl counts what it puts, when a visit ends; RequesterRecvControl counts what it
- * takes. Each writes counters of its own; the difference may be a moment old.
+ * RequesterTransControl counts the elements that it puts when a visit ends; RequesterRecvControl
+ * counts those that it takes. Each writes its own counters; the difference may be a moment old.
  */
 #include "multi_queue.h"
 #include "outstanding.h"
 
 enum {
 	USER_FLOOR = 16,      /* elements that a user gets out of the reserve */
-	UNPROVEN_PACKETS = 16 /* that a QP may have outstanding whose peer is silent */
+	UNPROVEN_PACKETS = 16 /* outstanding, of a QP whose peer is silent */
 };
 
-/* An answer this old proves nothing about a peer that owes one; or eight round trips. */
+/* A peer that owes an answer counts as silent after this time, or eight round trips if longer. */
 #define PROOF_NS 100000000ull
 
 /* Each counter has one writer; the other side may read it at any time. */
@@ -42,27 +42,27 @@ static inline void holders_add(uint32_t *count, const struct qp *q, uint32_t n)
 	holder_add(&count[HOLDER_USER + q->user], n);
 }
 
-/* n elements of the QP's have been put. Producer. */
+/* Counts n elements that the QP has put. Producer. */
 static inline void mq_charge(struct mq_free *f, const struct qp *q, uint32_t n)
 {
 	if (n)
 		holders_add(f->put, q, n);
 }
 
-/* n elements of the QP's have been taken. Consumer. */
+/* Counts n of the QP's elements as taken. Consumer. */
 static inline void mq_discharge(struct mq_free *f, const struct qp *q, uint32_t n)
 {
 	if (n)
 		holders_add(f->got, q, n);
 }
 
-/* How many more one may take that holds `held` and may hold `times` what is left. */
+/* How many more a holder of `held` may take if it may hold `times` what is left. */
 static inline uint32_t share_of(uint32_t times, uint32_t left, uint32_t held)
 {
 	return held > times * left ? 0 : (times * left - held) / (times + 1) + (left != 0);
 }
 
-/* The same of a QP whose peer is proven to be there, or not. */
+/* The same for a QP, which may hold only `few` unless its peer is proven to be there. */
 static inline uint32_t share_of_qp(bool proven, const struct mq_free *f, uint32_t left,
 				   uint32_t held, uint32_t few)
 {
@@ -73,13 +73,13 @@ static inline uint32_t share_of_qp(bool proven, const struct mq_free *f, uint32_
 	return held < few && left > f->size / 4 ? few - held : 0;
 }
 
-/* What a user who holds so many must leave to others. */
+/* What a user that holds `user` elements must leave to others. */
 static inline uint32_t reserve_of_others(const struct mq_free *f, uint32_t user)
 {
 	return user >= f->size / 8 && mq_held(f, HOLDER_ALL) > user ? f->size / 4 : 0;
 }
 
-/* What the QP's client and user leave to it, which holds `held`; the reserves last. */
+/* What the shares of its client and user, or else the reserves, leave to a QP that holds `held`. */
 static inline uint32_t share_of_owner(const struct mq_free *f, uint32_t left, const struct qp *q,
 				      uint32_t held)
 {
@@ -95,7 +95,7 @@ static inline uint32_t share_of_owner(const struct mq_free *f, uint32_t left, co
 	return RTE_MIN(client_more, user_more);
 }
 
-/* Has the peer answered, and not too long ago for one that owes an answer? Stage segmentation. */
+/* Has the peer answered, and, if it owes an answer, not too long ago? Stage segmentation. */
 static inline bool peer_is_proven(const struct engine *e, const struct qp *q)
 {
 	uint64_t since, srtt;
@@ -109,7 +109,7 @@ static inline bool peer_is_proven(const struct engine *e, const struct qp *q)
 	return engine_now(e) < since + RTE_MAX(PROOF_NS, 8 * srtt);
 }
 
-/* How many more elements of a pool may the QP have, which holds `held`? What it has put has been
+/* How many more elements of a pool the QP may have. It holds `held`; all that it has put has been
  * charged. Producer. */
 static inline uint32_t mq_share(const struct engine *e, const struct mq_free *f, const struct qp *q,
 				uint32_t held, uint32_t few)
@@ -119,8 +119,8 @@ static inline uint32_t mq_share(const struct engine *e, const struct mq_free *f,
 	return RTE_MIN(owner, share_of_qp(peer_is_proven(e, q), f, left, held, few));
 }
 
-/* Is so little left that silent holders must give way, those first whose user holds more than all
- * others may still get? Consumer. */
+/* Is so little left that a silent QP must give way, because its user holds more than is left for
+ * all others? Consumer. */
 static inline bool mq_must_give_way(const struct mq_free *f, const struct qp *q)
 {
 	uint32_t all = mq_held(f, HOLDER_ALL), left = f->size - RTE_MIN(all, f->size);

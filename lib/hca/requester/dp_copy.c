@@ -27,7 +27,7 @@ static enum dp_answer refused(struct engine *e, enum v2p_state s)
 	return DP_REFUSED;
 }
 
-/* A segment that does not lie in one piece, or that VirtToPhys has more to say about. */
+/* A segment that is not in one piece, or that v2p_map_short() could not map. */
 static __rte_noinline enum dp_answer copy_pieces(struct engine *e, const struct qp *q,
 						 struct rte_mbuf *m, uint8_t *dst, uint32_t bytes,
 						 uint32_t *crc)
@@ -43,8 +43,13 @@ static __rte_noinline enum dp_answer copy_pieces(struct engine *e, const struct 
 		uint8_t *src;
 		uint64_t run;
 
-		s = v2p_request(e->v2p_port[STAGE_SEGMENTATION], V2P_WP_DATA, q->pd, 0, d->lkey,
-				d->addr + used, piece, V2P_LOCAL_READ, &src, &run);
+		s = v2p_request(e->v2p_port[STAGE_SEGMENTATION], V2P_WP_DATA,
+				&(struct v2p_access){.pd = q->pd,
+						     .key = d->lkey,
+						     .va = d->addr + used,
+						     .length = piece,
+						     .rights = V2P_LOCAL_READ},
+				&src, &run);
 		if (unlikely(s != V2P_SUCCESS))
 			return refused(e, s);
 		piece = RTE_MIN(piece, (uint32_t)run);
@@ -81,8 +86,13 @@ static inline enum dp_answer copy_entries(struct engine *e, const struct qp *q, 
 	uint8_t *src;
 
 	if (unlikely(bytes > d->length - r->entry_bytes ||
-		     !v2p_map_short(e->v2p_port[STAGE_SEGMENTATION], V2P_WP_DATA, q->pd, d->lkey,
-				    d->addr + r->entry_bytes, bytes, V2P_LOCAL_READ, &src)))
+		     !v2p_map_short(e->v2p_port[STAGE_SEGMENTATION], V2P_WP_DATA,
+				    &(struct v2p_access){.pd = q->pd,
+							 .key = d->lkey,
+							 .va = d->addr + r->entry_bytes,
+							 .length = bytes,
+							 .rights = V2P_LOCAL_READ},
+				    &src)))
 		return copy_pieces(e, q, m, dst, bytes, crc);
 	copy_piece(dst, src, bytes, crc);
 	used_of_entry(r, d, bytes);
@@ -120,9 +130,13 @@ bool dp_refer(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t 
 	const struct wqe_data *d = request_entries(m) + r->entry;
 
 	if (r->flags & REQUEST_INLINE || bytes > d->length - r->entry_bytes ||
-	    !payload_ref_make(e->v2p_port[STAGE_SEGMENTATION], V2P_WP_DATA, q->pd, d->lkey,
-			      d->addr + r->entry_bytes, bytes, V2P_LOCAL_READ, &q->payload_turn,
-			      dst))
+	    !payload_ref_make(e->v2p_port[STAGE_SEGMENTATION], V2P_WP_DATA,
+			      &(struct v2p_access){.pd = q->pd,
+						   .key = d->lkey,
+						   .va = d->addr + r->entry_bytes,
+						   .length = bytes,
+						   .rights = V2P_LOCAL_READ},
+			      &q->payload_turn, dst))
 		return false;
 	used_of_entry(r, d, bytes);
 	r->sent_bytes += bytes;

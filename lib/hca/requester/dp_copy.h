@@ -21,9 +21,9 @@ enum dp_answer dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m,
 		       uint32_t bytes, uint32_t *crc);
 
 /*
- * Instead of copying them: writes a reference to these bytes to dst (virt-to-phys/payload_ref.h) and
- * moves the cursor on. False: they are inline, or not in one piece, or their translation takes
- * the slow path; nothing has changed, dp_copy() does it. Stage segmentation.
+ * Writes a reference to these bytes to dst (virt-to-phys/payload_ref.h) instead of copying them,
+ * and moves the cursor on. False: the bytes are inline or not in one piece, or their translation
+ * takes the slow path; nothing has changed, use dp_copy(). Stage segmentation.
  */
 bool dp_refer(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
 	      uint32_t bytes);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * RequesterTransControl's state LOCAL: work requests that send nothing and change a key: binding a
- * memory window, local invalidate, fast registration (IBTA 10.6.7). They are executed when their
- * turn in the send queue has come: those before have read their memory, those behind have not
- * begun; with a fence, READs and atomics have got their answers, too. Reads the request's units,
- * which are a copy; changes the key by VirtToPhys. Stage segmentation; never waits.
+ * memory window, local invalidate, fast registration (IBTA 10.6.7). Each executes when its turn in
+ * the send queue comes: requests before it have read their memory, those behind it have not begun;
+ * with a fence, READs and atomics have been answered, too. Reads the request's units, which are a
+ * copy; changes the key through VirtToPhys. Stage segmentation; never waits.
  *
- * A UC request completes at once. The completion of an RC request comes in order, behind what is
- * still to be acknowledged: RequesterRecvControl writes it, when it finds the element that is put
- * into MultiQueue here, and is woken for the case that nothing is outstanding any more. If what
- * lies before fails, such a request is flushed though it has been executed: behind the first error
- * all is (IBTA 10.3.1.6), and flushed says nothing about the key.
+ * A UC request completes at once. An RC request completes in order, behind what is still
+ * unacknowledged: this file puts an element into MultiQueue, and RequesterRecvControl, woken in
+ * case nothing is outstanding any more, writes the completion when it finds the element. If an
+ * earlier request fails, this one is flushed although it was executed: everything behind the first
+ * error is (IBTA 10.3.1.6), and flushed says nothing about the key.
  */
 #include "host-abi/wqe.h"
 #include "local_operation.h"
@@ -77,7 +77,7 @@ static enum v2p_state local_execute(const struct visit *v)
 	return s;
 }
 
-/* Its completion, in order: as if it were a packet with the PSN before the next. */
+/* Queues its completion in order, as if it were a packet with the PSN before the next. */
 static void complete_later(struct visit *v)
 {
 	struct qp *q = v->q;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MultiQueue's pools, in hugepage memory if there is any. Reserved whole, but touched only as far
- * as they are used. */
+/* MultiQueue's pools, in hugepage memory if there is any. Reserved in full, but touched only as
+ * they are used. */
 #include <errno.h>
+#include <string.h>
 #include <rte_common.h>
 #include <rte_malloc.h>
 #include "multi_queue.h"
@@ -66,6 +67,8 @@ static unsigned holders(const struct mq_free *f)
 {
 	unsigned n = 0;
 
+	if (!memcmp(f->put, f->got, HOLDERS * sizeof(*f->put)))
+		return 0;
 	for (unsigned i = 0; i < HOLDERS; i++)
 		n += f->put[i] != f->got[i];
 	return n;

@@ -15,7 +15,7 @@
  *     finds an index, the producer was first and that is the new head. `consumed` is stored before
  *     the element goes to the free FIFO, and the producer reads it before it trusts its tail: a
  *     tail that counts as consumed may belong to another list already and is never touched.
- * On one lcore the two cannot meet, and a plain store does (`one_lcore`).
+ * On one lcore the two cannot meet, and a plain store suffices (`one_lcore`).
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,9 +40,9 @@ struct sw_element {
 	uint8_t opcode;	  /* enum user_opcode */
 	uint8_t flags;	  /* ELEMENT_* */
 	uint16_t packets; /* from `psn` on; more than 1: a train */
-	uint32_t
-		again; /* RequesterRecvControl: NPSN when it was last sent again selectively, and bit 24;
-			   0: never */
+	/* RequesterRecvControl: NPSN when it was last sent again selectively, with bit 24 set; 0:
+	 * never. */
+	uint32_t again;
 };
 #define ELEMENT_LAST	 1u /* last packet of its message: completes the WQE */
 #define ELEMENT_SIGNALED 2u
@@ -67,9 +67,9 @@ struct rd_element {
 	uint8_t flags;
 	uint8_t entries; /* scatter entries in the third queue */
 	uint8_t reserved[5];
-	uint32_t
-		again; /* RequesterRecvControl: when responses were last asked for again selectively, */
-	uint32_t asked; /* and how many, from the first on, ever were */
+	/* RequesterRecvControl: when responses were last requested again selectively, and how many,
+	 * from the first on, ever were. */
+	uint32_t again, asked;
 };
 
 /* A scatter entry of a READ or atomic. */
@@ -178,13 +178,13 @@ static inline void mq_link(bool one_lcore, struct mq_list *l, uint32_t *next, ui
 	__atomic_store_n(&l->produced, l->produced + 1, __ATOMIC_RELEASE);
 }
 
-/* Unlinks the first n elements, the last of which has the next *next. Consumer; the list has as
- * many. The caller gives their indices back afterwards. */
+/* Unlinks the first n elements; *next is the `next` of the last of them. Consumer; the list has at
+ * least n. The caller gives their indices back afterwards. */
 static inline void mq_unlink(bool one_lcore, struct mq_list *l, uint32_t n, uint32_t *next)
 {
 	uint32_t after = __atomic_load_n(next, __ATOMIC_ACQUIRE);
 
-	if (after == MQ_NIL) /* seems to be the last: becomes what it is, if it is not */
+	if (after == MQ_NIL) /* seems to be the last; if not, this returns the next */
 		after = mq_swing(one_lcore, next, MQ_CLOSED);
 	if (after != MQ_NIL) /* else the producer sets the head, and may have done so already */
 		__atomic_store_n(&l->head, after, __ATOMIC_RELEASE);
@@ -256,8 +256,8 @@ static inline struct re_element *re_head(struct multi_queue *mq, const struct mq
 	return &mq->re[__atomic_load_n(&l->head, __ATOMIC_ACQUIRE)];
 }
 
-/* The heads of both lists, or NULL; false: both are empty. Although the producer may be adding
- * elements, any element that is older than one of the two is seen, too. */
+/* The heads of both lists, or NULL; false: both are empty. Even while the producer adds elements,
+ * none that is older than one of the two heads is missed. */
 static inline bool mq_heads(struct multi_queue *mq, const struct mq_list *sw_list,
 			    const struct mq_list *rd_list, struct sw_element **sw,
 			    struct rd_element **rd)
@@ -269,24 +269,24 @@ static inline bool mq_heads(struct multi_queue *mq, const struct mq_list *sw_lis
 	return *sw || *rd;
 }
 
-/* Removes the first n packets, 1 at least. The caller has dealt with their contents (the mbufs)
- * before. Consumer; the list has as many. */
+/* Removes the first n packets, at least 1. The caller has already dealt with their mbufs. Consumer;
+ * the list has at least n. */
 static inline void sw_pop_run(struct multi_queue *mq, struct mq_list *l, uint32_t n)
 {
 	struct mq_free *f = &mq->sw_free;
 	uint32_t i = l->head;
 
-	/* Nobody looks there before they are given. */
+	/* Nobody reads these places before `given` covers them. */
 	for (uint32_t k = 0; k < n - 1; k++) {
 		f->fifo[(f->given + k) & f->mask] = i;
-		i = mq->sw[i].next; /* each has one: only the last one's may change now */
+		i = mq->sw[i].next; /* set: only the last one's may change now */
 	}
 	f->fifo[(f->given + n - 1) & f->mask] = i;
 	mq_unlink(mq->one_lcore, l, n, &mq->sw[i].next);
 	__atomic_store_n(&f->given, f->given + n, __ATOMIC_RELEASE);
 }
 
-/* Removes the head; the same of all three. */
+/* Removes the head; likewise below for the other two lists. */
 static inline void sw_pop(struct multi_queue *mq, struct mq_list *l)
 {
 	sw_pop_run(mq, l, 1);

@@ -16,11 +16,12 @@ static inline uint32_t qp_next_psn(const struct qp *q)
 	return __atomic_load_n(&q->rtc.next_psn, __ATOMIC_ACQUIRE);
 }
 
-/* A QP for whose packets nobody has answered for so long gives way when buffers are short. */
+/* A QP whose peer has not answered for this long gives way when buffers are short. */
 #define GIVE_WAY_NS 2000000000ull
 
-/* Since when the peer has owed an answer: the last one, or when it began to have something to
- * answer. RNR NAKs and what we send again are none. Any stage of the requester. */
+/* Since when the peer has owed an answer: since its last one or, if later, since it began to have
+ * something to answer. Neither RNR NAKs nor retransmissions restart this time. Any stage of the
+ * requester. */
 static inline uint64_t qp_unanswered_since(const struct qp *q)
 {
 	return RTE_MAX(__atomic_load_n(&q->rrc.answered_ns, __ATOMIC_RELAXED),
@@ -34,10 +35,10 @@ static inline uint32_t qp_outstanding(const struct qp *q)
 }
 
 /*
- * Those that count for the window after a loss. What was outstanding when a packet was sent again
- * to a peer that keeps what comes behind a gap has left the network since: the peer has it, or it is
- * lost. So new packets may follow it, as far as a peer may be expected to keep. Any stage of the
- * requester.
+ * Those that count against the window after a loss. Once a packet has been sent again to a peer
+ * that keeps what comes behind a gap, whatever was outstanding then is taken to have left the
+ * network: the peer has it, or it is lost. So new packets may follow, up to as many as a peer can
+ * be expected to keep. Any stage of the requester.
  */
 #define AHEAD_MAX 192
 
@@ -64,8 +65,8 @@ static inline uint64_t qp_timeout_ns(const struct qp *q)
  * The time polled without an acknowledgement after which everything outstanding is sent again
  * without counting a retry (a probe): several round trips, doubled with each probe, and never
  * longer than Ttr. A responder reports a loss once, by one NAK; if that NAK, or the packet that it
- * requested, is lost too, only the transport timer would discover it (C9-114, C9-139). Before a
- * round trip is known the setting first_probe_us stands for the several.
+ * requested, is lost too, only the transport timer would discover it (C9-114, C9-139). Until a
+ * round trip is known, the setting first_probe_us stands in for several.
  */
 #define PROBE_ROUND_TRIPS 4
 
@@ -81,7 +82,7 @@ static inline uint64_t qp_probe_ns(const struct engine *e, const struct qp *q)
 	return RTE_MIN(ns, qp_timeout_ns(q));
 }
 
-/* Since when nothing has been acknowledged, of what is outstanding. Stage requester_recv. */
+/* Since when nothing outstanding has been acknowledged. Stage requester_recv. */
 static inline uint64_t qp_quiet_since(const struct qp *q)
 {
 	return RTE_MAX(__atomic_load_n(&q->rrc.progress_ns, __ATOMIC_ACQUIRE),
@@ -89,8 +90,8 @@ static inline uint64_t qp_quiet_since(const struct qp *q)
 }
 
 /*
- * For how much of `ns`, which began when engine_missed() was `missed_ns`, did we poll for an
- * acknowledgement? Time in which others had the CPU says nothing about the network, nor about a
+ * How much of the period `ns`, at whose start engine_missed() was `missed_ns`, we spent polling for
+ * an acknowledgement. Time in which others had the CPU says nothing about the network, nor about a
  * peer that shares the CPU with us.
  */
 static inline uint64_t qp_looked_ns(const struct engine *e, uint64_t ns, uint64_t missed_ns)
@@ -105,7 +106,8 @@ static inline uint64_t qp_quiet_missed(const struct qp *q)
 		       __atomic_load_n(&q->rtc.busy_missed_ns, __ATOMIC_ACQUIRE));
 }
 
-/* For how long. Another lcore's clock may be a round ahead of ours. */
+/* How long nothing outstanding has been acknowledged. Another lcore's clock may be a round ahead of
+ * ours. */
 static inline uint64_t qp_quiet_ns(const struct engine *e, const struct qp *q)
 {
 	uint64_t since = qp_quiet_since(q);

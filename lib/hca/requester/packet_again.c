@@ -29,7 +29,7 @@ struct rte_mbuf *read_again(struct engine *e, const struct qp *q, const struct r
 	p->payload_bytes = carries ? sizeof(rd->swap_add) : 0;
 	p->flags = (uint8_t)(PACKET_AGAIN * walk_time(e)); /* any port */
 	p->wqe_offset = rd->wqe_offset;
-	memcpy((uint8_t *)m->buf_addr + HEADROOM_BYTES, &rd->swap_add, sizeof(rd->swap_add));
+	memcpy(payload_of(m), &rd->swap_add, sizeof(rd->swap_add));
 	p->headers = (struct wire_headers){
 		.opcode = opcode,
 		.ackreq = 1,
@@ -45,35 +45,11 @@ struct rte_mbuf *read_again(struct engine *e, const struct qp *q, const struct r
 	return m;
 }
 
-/* Replaces a kept packet that was built for another path or migration state by a copy, to be built
- * anew: the old frame may still be in flight. NULL: no buffer. */
-static __rte_noinline struct rte_mbuf *packet_anew(struct engine *e, struct sw_element *sw,
-						   uint8_t turn)
+/* A copy of a kept packet, without its payload, to be built anew. NULL: no buffer, counted. */
+static struct rte_mbuf *copy_packet(struct engine *e, const struct qp *q,
+				    const struct sw_element *sw)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
-	struct packet *p;
-
-	if (!m) {
-		count(rrc_counters(e), COUNTER_packet_empty);
-		return NULL;
-	}
-	p = packet_of(m);
-	*p = *packet_of(sw->m);
-	p->flags &= (uint8_t)~PACKET_BUILT;
-	p->turn = turn;
-	memcpy((uint8_t *)m->buf_addr + HEADROOM_BYTES, (uint8_t *)sw->m->buf_addr + HEADROOM_BYTES,
-	       p->payload_bytes);
-	rte_mbuf_refcnt_set(m, 2); /* one for the wire, one for MultiQueue */
-	rte_pktmbuf_free(sw->m);
-	sw->m = m;
-	return m;
-}
-
-struct rte_mbuf *packet_part(struct engine *e, const struct qp *q, const struct sw_element *sw,
-			     uint32_t psn, uint32_t packets)
-{
-	struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
-	uint32_t skip = psn_sub(psn, sw->psn);
 	struct packet *p;
 
 	if (!m) {
@@ -84,11 +60,39 @@ struct rte_mbuf *packet_part(struct engine *e, const struct qp *q, const struct 
 	*p = *packet_of(sw->m);
 	p->flags &= (uint8_t)~PACKET_BUILT;
 	p->turn = qp_way(q).turn;
+	return m;
+}
+
+/* Replaces a kept packet that was built for another path or migration state by a copy: the old
+ * frame may still be in flight. */
+static __rte_noinline struct rte_mbuf *packet_anew(struct engine *e, const struct qp *q,
+						   struct sw_element *sw)
+{
+	struct rte_mbuf *m = copy_packet(e, q, sw);
+
+	if (!m)
+		return NULL;
+	memcpy(payload_of(m), payload_of(sw->m), packet_of(m)->payload_bytes);
+	rte_mbuf_refcnt_set(m, 2); /* one for the wire, one for MultiQueue */
+	rte_pktmbuf_free(sw->m);
+	sw->m = m;
+	return m;
+}
+
+struct rte_mbuf *packet_part(struct engine *e, const struct qp *q, const struct sw_element *sw,
+			     uint32_t psn, uint32_t packets)
+{
+	struct rte_mbuf *m = copy_packet(e, q, sw);
+	uint32_t skip = psn_sub(psn, sw->psn);
+	struct packet *p;
+
+	if (!m)
+		return NULL;
+	p = packet_of(m);
 	p->packets = packets;
 	p->headers.psn = psn;
 	p->headers.ackreq = 1;
-	payload_ref_part((uint8_t *)m->buf_addr + HEADROOM_BYTES,
-			 (uint8_t *)sw->m->buf_addr + HEADROOM_BYTES, skip * p->payload_bytes,
+	payload_ref_part(payload_of(m), payload_of(sw->m), skip * p->payload_bytes,
 			 packets * p->payload_bytes);
 	return m;
 }
@@ -102,43 +106,37 @@ bool packet_may_change(const struct rte_mbuf *m)
 static __rte_noinline struct rte_mbuf *message_again(struct engine *e, const struct qp *q,
 						     const struct sw_element *sw)
 {
-	const uint8_t *payload = (uint8_t *)sw->m->buf_addr + HEADROOM_BYTES, *part;
-	struct rte_mbuf *m = rte_pktmbuf_alloc(e->packets);
+	const uint8_t *payload = payload_of(sw->m), *part;
+	struct rte_mbuf *m = copy_packet(e, q, sw);
 	struct packet *p;
 	uint32_t index;
 
-	if (!m) {
-		count(rrc_counters(e), COUNTER_packet_empty);
+	if (!m)
 		return NULL;
-	}
 	p = packet_of(m);
-	*p = *packet_of(sw->m);
 	index = psn_sub(sw->psn, p->headers.psn);
 	if (index) {
 		part = train_part(payload, p->headers.opcode, p->payload_bytes, index);
 		wire_read_extensions(part, &p->headers);
 		payload = part + wire_extension_bytes(p->headers.opcode);
 	}
-	p->flags &= (uint8_t)~PACKET_BUILT;
-	p->turn = qp_way(q).turn;
 	p->packets = 1;
 	p->wqe_offset = sw->wqe_offset;
 	p->headers.psn = sw->psn;
 	p->headers.ackreq = 1;
-	memcpy((uint8_t *)m->buf_addr + HEADROOM_BYTES, payload, p->payload_bytes);
+	memcpy(payload_of(m), payload, p->payload_bytes);
 	return m;
 }
 
 struct rte_mbuf *packet_again(struct engine *e, const struct qp *q, struct sw_element *sw)
 {
 	struct packet *p = packet_of(sw->m);
-	uint8_t turn = qp_way(q).turn;
 
 	if (unlikely(p->packets > sw->packets))
 		return message_again(e, q, sw);
 
-	if (unlikely(p->turn != turn))
-		return packet_anew(e, sw, turn);
+	if (unlikely(p->turn != qp_way(q).turn))
+		return packet_anew(e, q, sw);
 	rte_mbuf_refcnt_update(sw->m, 1);
 	if (qp_spread(e, q) > 1 && packet_may_change(sw->m))
 		p->flags = (uint8_t)((p->flags & ~PACKET_BUILT) + PACKET_AGAIN);

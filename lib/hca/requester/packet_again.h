@@ -13,7 +13,7 @@ static inline uint32_t walk_time(const struct engine *e)
 	return (uint32_t)(engine_now(e) >> 10) | 1;
 }
 
-/* A kept packet again, on another path if there are several. */
+/* A kept packet, to be sent again: on another path if there are several. */
 struct rte_mbuf *packet_again(struct engine *e, const struct qp *q, struct sw_element *sw);
 
 /*
@@ -25,7 +25,7 @@ struct rte_mbuf *packet_part(struct engine *e, const struct qp *q, const struct 
 			     uint32_t psn, uint32_t packets);
 
 /* Requests `packets` responses of a READ again, from response `done` on; repeats any other request
- * unchanged. One with payload carries the eight bytes of swap_add. */
+ * unchanged. A request with payload carries the eight bytes of swap_add. */
 struct rte_mbuf *read_again(struct engine *e, const struct qp *q, const struct rd_element *rd,
 			    uint32_t done, uint32_t packets);
 

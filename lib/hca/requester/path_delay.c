@@ -4,7 +4,7 @@
 #include "path_delay.h"
 #include "wire/psn.h"
 
-/* What was acknowledged in that time, kbit/s: a round trip's worth was outstanding. */
+/* The rate acknowledged, kbit/s: what was outstanding took a round trip of `ns`. */
 static uint32_t arrived(const struct qp *q, uint32_t ns)
 {
 	uint64_t packet_bytes = q->mtu_bytes + PACING_HEADER_BYTES;
@@ -21,7 +21,7 @@ static void tell(struct engine *e, struct qp *q, uint32_t queue_ns, uint32_t arr
 	wake_post(&e->wake[WAKE_RTC], &q->wake[WAKE_RTC], q->index);
 }
 
-/* Tells RequesterTransControl if it has anything to do. */
+/* Passes the sample to RequesterTransControl if it calls for action. */
 static void path_judge(struct engine *e, struct qp *q, uint32_t queue_ns, uint32_t round_trip_ns)
 {
 	uint32_t rate = __atomic_load_n(&q->rtc.flow.cc.rate, __ATOMIC_RELAXED);
@@ -34,7 +34,7 @@ static void path_judge(struct engine *e, struct qp *q, uint32_t queue_ns, uint32
 
 void path_lost(struct engine *e, struct qp *q)
 {
-	enum { PART = 4 }; /* of the target: a queue */
+	enum { PART = 4 }; /* more than this part of the target is a queue */
 	uint32_t target_ns = delay_target_ns(&e->settings.delay, &e->settings.dcqcn, 0);
 
 	if (__atomic_load_n(&q->cc, __ATOMIC_RELAXED) & CC_DELAY &&
@@ -59,7 +59,7 @@ void path_acked(struct engine *e, struct qp *q)
 	path_forget(q);
 }
 
-/* A round trip with that much queueing. */
+/* Adapts the rate after a round trip with that much queueing. */
 static void react(struct engine *e, struct qp *q, uint32_t queue_ns, uint32_t arrives)
 {
 	delay_react(&q->rtc.flow.cc, &q->trip.control, &e->settings.delay, &e->settings.dcqcn,

@@ -2,17 +2,17 @@
 #ifndef REQUESTER_PATH_DELAY_H
 #define REQUESTER_PATH_DELAY_H
 /*
- * Round trips for congestion control by delay (congestion/delay.h). One packet of a queue pair is
- * timed at a time, the last of a turn, which asks for an acknowledgement: from when link transmit
- * gives it to the port until RequesterRecvControl has the acknowledgement. So what waits in our own
- * channels, or for the flow's own rate, is no delay of the network; nor is time in which others had
- * our CPU. A packet that is sent again, or has anything but a SEND or WRITE before it, tells nothing.
+ * Round trips for congestion control by delay (congestion/delay.h). A queue pair times one packet
+ * at a time, the last of a turn, which requests an acknowledgement: from when link transmit gives
+ * it to the port until RequesterRecvControl has the acknowledgement. So time spent waiting in our
+ * own channels or for the flow's own rate is not network delay; nor is time in which others had our
+ * CPU. A packet that is sent again, or is sent with READs or atomics outstanding, gives no sample.
  */
 #include "outstanding.h"
 #include "pipeline/message.h"
 
-/* The turn ends with that packet; it is still RequesterTransControl's. `reads`: READs and atomics
- * outstanding. Stage segmentation. */
+/* Times p, the last packet of its turn, unless another is being timed; p is still
+ * RequesterTransControl's. `reads`: READs and atomics outstanding. Stage segmentation. */
 static inline void path_time(const struct engine *e, struct qp *q, struct packet *p, uint32_t reads)
 {
 	if (likely(!(__atomic_load_n(&q->cc, __ATOMIC_RELAXED) & CC_DELAY)) || reads ||
@@ -25,8 +25,8 @@ static inline void path_time(const struct engine *e, struct qp *q, struct packet
 	__atomic_store_n(&q->trip.begun, q->trip.begun + 1, __ATOMIC_RELEASE);
 }
 
-/* The timed packet, if there is one, will be sent again or has been: its acknowledgement tells
- * nothing. Stage requester_recv. */
+/* The timed packet, if any, has been or will be sent again: discards its measurement. Stage
+ * requester_recv. */
 static inline void path_forget(struct qp *q)
 {
 	__atomic_store_n(&q->trip_end.ended, __atomic_load_n(&q->trip.begun, __ATOMIC_RELAXED),
@@ -34,14 +34,14 @@ static inline void path_forget(struct qp *q)
 }
 
 /*
- * Packets of a turn have been lost. Behind a queue that tells of congestion: one that is shorter than
- * it is known to be (the least round trip had a queue in it, too) or has no room for the target. Else by
- * chance. Stage requester_recv.
+ * Packets of a turn have been lost. Behind a queue, that means congestion: the queue is longer than
+ * measured (the least round trip included a queue, too), or its buffer has no room for the target.
+ * Without a queue it was chance. Stage requester_recv.
  */
 void path_lost(struct engine *e, struct qp *q);
 
-/* Something was acknowledged, and a packet is timed: perhaps it is that one. Stage
- * requester_recv. */
+/* Something was acknowledged while a packet is timed: ends the measurement if it was that one.
+ * Stage requester_recv. */
 void path_acked(struct engine *e, struct qp *q);
 
 static inline bool path_is_timed(const struct qp *q)
@@ -49,16 +49,16 @@ static inline bool path_is_timed(const struct qp *q)
 	return __atomic_load_n(&q->trip.begun, __ATOMIC_ACQUIRE) != q->trip_end.ended;
 }
 
-/* The flow is about to send, and is limited. If nothing can be timed, since READs are always
- * outstanding, say, it grows with the time. Stage segmentation. */
+/* A limited flow is about to send. If nothing can be timed (READs are always outstanding, say), its
+ * rate grows with time. Stage segmentation. */
 void path_untimed(struct engine *e, struct qp *q);
 
-/* PSNs that a flow whose rate is bounded by delay may have outstanding: what it sends in a round trip
- * with as much queueing as there may be. So queues stay bounded until that is known to have changed.
- * Stage segmentation. */
+/* PSNs that a flow limited by delay may have outstanding: what it sends in one round trip with the
+ * target's queueing delay. So queues stay bounded until a sample shows a change. Stage
+ * segmentation. */
 uint32_t path_window(const struct engine *e, const struct qp *q);
 
-/* Slows the flow down or lets it grow, if RequesterRecvControl has had a sample. Stage
+/* Slows the flow down or lets it grow, if RequesterRecvControl has taken a new sample. Stage
  * segmentation. */
 void path_take_sample(struct engine *e, struct qp *q);
 

@@ -32,7 +32,7 @@ void rpg_destroy(struct engine *e)
 	e->rpg = NULL;
 }
 
-/* The template of a datagram: the port's address of that index, to the destination of its address
+/* The template of a datagram, from the port's address p->ud_gid to the destination of its address
  * unit. */
 static void datagram_template(struct engine *e, const struct qp *q, const struct packet *p,
 			      struct wire_template *t)
@@ -53,7 +53,7 @@ static void datagram_template(struct engine *e, const struct qp *q, const struct
 static inline void finish_icrc(struct rte_mbuf *m)
 {
 	struct packet *p = packet_of(m);
-	uint8_t *payload = (uint8_t *)m->buf_addr + HEADROOM_BYTES;
+	uint8_t *payload = payload_of(m);
 	const uint8_t *l3 = (uint8_t *)m->buf_addr + m->data_off + p->l3_offset;
 	uint32_t headers = payload - l3, bytes = p->payload_bytes, pad = p->headers.pad, crc;
 
@@ -137,7 +137,7 @@ static void rpg_stamp_first(struct engine *e, struct rpg_run *t, const struct qp
 	t->model = room;
 }
 
-/* Writes the headers of a packet that continues it. */
+/* Writes the headers of a packet that continues the run. */
 static inline void rpg_stamp_next(struct engine *e, const struct rpg_run *t, struct rte_mbuf *m)
 {
 	struct packet *p = packet_of(m);
@@ -158,7 +158,7 @@ static inline bool build(struct engine *e, struct rpg_run *t, const struct qp *q
 			 struct rte_mbuf *m)
 {
 	struct packet *p = packet_of(m);
-	uint8_t *end = (uint8_t *)m->buf_addr + HEADROOM_BYTES + p->payload_bytes;
+	uint8_t *end = payload_of(m) + p->payload_bytes;
 
 	if (rpg_run_continues(t, q, p))
 		rpg_stamp_next(e, t, m);

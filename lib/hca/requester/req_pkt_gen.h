@@ -13,8 +13,8 @@ void rpg_destroy(struct engine *e);
 /* One poll of it. Returns packets taken. */
 unsigned rpg_poll(struct engine *e);
 
-/* Payloads up to here get their CRC together with the headers, in one pass over the finished frame;
- * longer ones while they are copied. */
+/* Payloads up to this length get their CRC together with the headers, in one pass over the finished
+ * frame; longer ones while they are copied. */
 #define CRC_WITH_COPY_BYTES 256u
 
 #endif

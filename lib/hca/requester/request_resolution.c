@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Request resolution: see request_resolution.h; its table of transitions is request_resolution.def.
- * Writes the request alone, and what CompletionQueueMgt writes for it. Stage segmentation.
+ * Writes only the request, and what CompletionQueueMgt writes for it. Stage segmentation.
  *
  * The place in the CQ is reserved when the message has been sent, not before: one that stayed empty
  * for as long as a message takes would hold up the completions of all other QPs behind it.

@@ -17,8 +17,8 @@ enum rr_state {
 #include "request_resolution.def"
 };
 
-/* From IDLE, when the message has been sent or has failed (its outcome says so): to CQ_REQ if it
- * needs a completion. */
+/* Moves a request whose message has been sent or has failed (see its outcome) from IDLE to CQ_REQ
+ * if it needs a completion. */
 void resolution_begin(struct request *r);
 
 /* One step; the state does not change when the CQ is held. Returns the state. */

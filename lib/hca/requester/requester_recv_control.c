@@ -90,8 +90,8 @@ static bool is_ack(const struct wire_headers *h)
 	return wire_opcodes[h->opcode].kind == WIRE_KIND_ACK && aeth_kind(h->syndrome) == AETH_ACK;
 }
 
-/* It is about nothing that is outstanding. Duplicates may still carry credits (C9-144); to these
- * belongs the unsolicited ACK with the initial PSN - 1 (C9-155, C9-164). */
+/* The response is about nothing outstanding. Duplicates may still carry credits (C9-144), among
+ * them the unsolicited ACK with the initial PSN - 1 (C9-155, C9-164). */
 static enum rrc_state out_of_window(struct rrc_work *w)
 {
 	const struct wire_headers *h = &w->a->headers;
@@ -164,8 +164,8 @@ static inline bool bad_request_in_turn(const struct qp *q)
 	return unlikely(q->rrc.bad_head) && mq_count(&q->mq.sw) == 0 && mq_count(&q->mq.rd) == 0;
 }
 
-/* The state is looked at first (IBTA 10.3.1.6): the request that moves the QP to ERR
- * completes with its error; in ERR all are flushed, whatever is wrong with them. */
+/* The QP's state decides first (IBTA 10.3.1.6): the request that moves the QP to ERR completes with
+ * its error; in ERR all are flushed, whatever is wrong with them. */
 static enum rrc_state step_bad_req(struct rrc_work *w)
 {
 	struct qp *q = w->q;
@@ -272,8 +272,8 @@ static unsigned take_bad_requests(struct engine *e)
 }
 
 /*
- * The network has marked the response. If it is one to a READ, the requester is the notification
- * point: RespPktGen sends the CNP. Who acknowledges has nothing to slow down.
+ * The network has marked the response. If it answers a READ, the requester is the notification
+ * point: RespPktGen sends the CNP. A peer that only acknowledges has nothing to slow down.
  */
 static __rte_noinline void rrc_take_mark(struct engine *e, struct counters *c, struct qp *q,
 					 struct arrival *a)
@@ -427,7 +427,7 @@ static __rte_noinline unsigned rrc_work(struct engine *e)
 	return n + retransmit_poll(e);
 }
 
-/* Has nothing come, and does nothing wait here for time to pass, or for room? */
+/* Has nothing come, and is nothing here waiting for time to pass, or for room? */
 static inline bool rrc_idle(struct engine *e)
 {
 	static const enum channel_id inputs[] = {CHANNEL_HP_RRC, CHANNEL_TC_RRC, CHANNEL_RTC_RRC};

@@ -18,7 +18,8 @@ unsigned rrc_poll(struct engine *e);
 /* Responses that came early and are kept. Stage requester_recv, or while it rests. */
 unsigned rrc_kept(const struct engine *e);
 
-/* Does it hold responses that VirtToPhys has pending, or whose turn has come? Stage requester_recv. */
+/* Does it hold responses that VirtToPhys has pending, or whose turn has come? Stage
+ * requester_recv. */
 bool rrc_holds_responses(const struct engine *e);
 
 #endif

@@ -107,8 +107,8 @@ static void rtc_release(struct engine *e, struct qp *q)
 
 /*
  * A QP in SQD is drained when no message is half sent and everything sent is acknowledged. Until
- * then it is parked, so that RequesterRecvControl wakes it with each progress. The turn is read
- * before the state, so that it is not later than the one in which the QP is drained.
+ * then it is parked, so that RequesterRecvControl wakes it at each step. The turn is read before
+ * the state, so that it is not later than the one in which the QP is drained.
  */
 static void drain(struct engine *e, struct qp *q)
 {
@@ -216,8 +216,8 @@ static inline uint32_t reads_outstanding(const struct qp *q)
 	return q->rtc.reads_issued - __atomic_load_n(&q->rrc.reads_done, __ATOMIC_ACQUIRE);
 }
 
-/* Looks up how many more READs and atomics the QP may have, which has `reads` outstanding and is
- * about to send one with that many scatter entries. */
+/* Looks up how many more READs and atomics the QP may have. It has `reads` outstanding and is about
+ * to send one with `entries` scatter entries. */
 static __rte_noinline void look_up_reads(struct visit *v, uint32_t reads, uint32_t entries)
 {
 	const struct multi_queue *mq = v->e->mq;
@@ -243,7 +243,7 @@ static bool read_buffers(struct visit *v, uint32_t reads)
 }
 
 /*
- * Would more PSNs be outstanding than C9-61 allows? The responses of a READ count; of a message
+ * Would more PSNs be outstanding than C9-61 allows? The responses of a READ count; a message counts
  * only as many packets as there are buffers. Nor may a PSN be more than 2^23 after the first one of
  * a READ whose responses are arriving: the older of the two could not be determined.
  */
@@ -312,8 +312,8 @@ static inline void rtc_run_begin(struct visit *v)
 	v->run_traits = v->r->traits;
 }
 
-/* It is one packet with nothing special, has a credit if it needs one, and nothing has happened to
- * the QP. */
+/* Does the request continue the run? It must be one packet with nothing special, with a credit if
+ * it needs one, and nothing may have happened to the QP. */
 static inline bool rtc_run_continues(const struct visit *v)
 {
 	const struct request *r = v->r;
@@ -336,7 +336,7 @@ static inline bool read_continues(const struct visit *v)
 	       reads_outstanding(v->q) < v->q->max_rd_atomic;
 }
 
-/* A READ or atomic that need not wait. With others outstanding, its buffers have been looked at. */
+/* A READ or atomic that need not wait. If others are outstanding, its buffers have been checked. */
 static enum rtc_state judge_read(struct visit *v)
 {
 	if (unlikely(v->q->max_rd_atomic == 0)) {
@@ -505,8 +505,8 @@ static const enum counter park_counters[PARK_REASONS] = {
 
 #define AGREED_PACKETS (8u * WIRE_SACK_BYTES)
 
-/* How many more PSNs the QP may send; bounded after losses, but never 0, and while queues of the
- * network bound its rate. */
+/* How many more PSNs the QP may send. Bounded after losses, by a window that is never 0, and while
+ * queues in the network bound its rate. */
 static uint32_t window_left(const struct engine *e, const struct qp *q)
 {
 	uint32_t window = __atomic_load_n(&q->rrc.window, __ATOMIC_RELAXED) >> 4, left, room;
@@ -519,7 +519,7 @@ static uint32_t window_left(const struct engine *e, const struct qp *q)
 	left = window - RTE_MIN(window, left);
 	if (!(q->agreed & AGREED_REPEAT))
 		return left;
-	room = qp_outstanding(q); /* no more than the peer can tell of, and keep */
+	room = qp_outstanding(q); /* no more than the peer can report, and keep */
 	room = AGREED_PACKETS - RTE_MIN(AGREED_PACKETS, room);
 	return RTE_MIN(left, room);
 }
@@ -551,8 +551,8 @@ static void park_qp(struct visit *v)
 	}
 }
 
-/* There is more to send: in the rest of this turn, or after the others' turns. A QP that waits for
- * anything but its bytes delays no one. */
+/* Schedules what is left to send: the rest of this turn, or a turn after the others'. A QP that
+ * stalled with room and quantum left goes behind the others and delays no one. */
 static void active_again(struct visit *v)
 {
 	uint32_t left = v->later + v->quantum;
@@ -656,7 +656,7 @@ static uint32_t visit_qp(struct engine *e, struct qp *q, unsigned *room, uint32_
 	return quantum - v.quantum;
 }
 
-/* A QP whose rate is limited has its turn when it is time, for a burst of a few packets. In ERR it
+/* A QP whose rate is limited gets its turn when it is due, for a burst of a few packets. In ERR it
  * only flushes. */
 static __rte_noinline uint32_t visit_limited(struct engine *e, struct qp *q, unsigned *room,
 					     uint32_t turn, uint32_t most)
@@ -692,7 +692,7 @@ static inline uint32_t visit(struct engine *e, struct qp *q, unsigned *room, uin
 
 #define STARVED_VISITS 2 /* in a poll: however many QPs have no buffers, they delay no one */
 
-/* A look at the QP that has waited longest for its first buffer. Returns the bytes used. */
+/* Visits the QP that has waited longest for its first buffer. Returns the bytes used. */
 static uint32_t visit_starved(struct engine *e, unsigned *room, uint32_t left)
 {
 	struct qp *q = qp_list_take(&e->rtc->starved);

@@ -31,8 +31,8 @@ enum park_reason {
 	PARK_REASONS
 };
 
-/* A condition that RequesterTransControl may have parked the QP for has changed: has it visit the
- * QP again. Stage requester_recv. */
+/* Makes RequesterTransControl visit the QP again if it has parked it: a condition that the QP may
+ * wait for has changed. Stage requester_recv. */
 static inline void wake_sender(struct engine *e, struct qp *q)
 {
 	if (parked(&q->rtc.parked))

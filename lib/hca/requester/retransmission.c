@@ -100,9 +100,9 @@ void retransmit_lost(struct engine *e, struct qp *q, uint32_t psn)
 
 /*
  * Toward a peer that keeps what comes behind a gap, only the missing packet has to be sent again,
- * and new ones may follow it. Nobody announces that: it shows when, after the first NAK of a loss,
- * an acknowledgement covers packets that were not sent again yet. A peer that did not keep them
- * after all asks for the very next one.
+ * and new ones may follow it. Peers do not announce that: it shows when, after the first NAK of a
+ * loss, an acknowledgement covers packets that were not sent again yet. A peer that did not keep
+ * them after all asks for the very next one.
  */
 static void resend_one(struct engine *e, struct qp *q, uint32_t psn)
 {
@@ -112,7 +112,7 @@ static void resend_one(struct engine *e, struct qp *q, uint32_t psn)
 	q->rrc.retransmit_end = psn_add(psn, 1);
 }
 
-/* The same, when the peer has not got it: its acknowledgement will show the round trip. */
+/* The same when the peer does not have it: its acknowledgement will show the round trip. */
 static void resend_missing(struct engine *e, struct qp *q, uint32_t psn)
 {
 	resend_one(e, q, psn);
@@ -120,7 +120,8 @@ static void resend_missing(struct engine *e, struct qp *q, uint32_t psn)
 	q->rrc.mark_ns = engine_now(e);
 }
 
-/* Does one packet suffice? The setting may have changed since the peer has shown that it keeps. */
+/* Does one packet suffice? The setting may have changed since the peer showed that it keeps
+ * packets. */
 bool retransmit_trusts(const struct engine *e, const struct qp *q)
 {
 	return q->rrc.peer_keeps && engine_setting(e, loss_recovery) == LOSS_RECOVERY_KEEP;
@@ -146,10 +147,10 @@ void retransmit_missing(struct engine *e, struct qp *q, uint32_t psn)
 
 /*
  * Selective repeat, between queue pairs that have agreed to it: a walk over what is outstanding
- * that sends only what the peer misses, as far as it has shown that (repeat.done_psn, repeat.map),
- * and asks for responses that are missing among those that have come. A repetition is under way
- * until something that was sent after it has come, or, of responses, for a round trip. Times are in
- * ns >> 10, which is about 1 us, and wrap.
+ * that sends only what the peer is known to lack (repeat.done_psn, repeat.map), and requests
+ * responses that are missing among those that have come. A repetition is under way until something
+ * sent after it has arrived or, for responses, for a round trip. Times are in ns >> 10, about 1 us,
+ * and wrap.
  */
 #define SELECTIVE_NS 4000 /* and a poll or two */
 
@@ -201,7 +202,7 @@ static uint32_t round_trip(const struct qp *q)
 	return (uint32_t)((ns + ns / 4 + SELECTIVE_NS) >> 10);
 }
 
-/* Was it sent again so lately that it may be under way? */
+/* Was it sent again so recently that it may still be under way? */
 static bool is_under_way(const struct qp *q, uint32_t again)
 {
 	return again && q->repeat.walked - again < round_trip(q);
@@ -213,21 +214,20 @@ static bool peer_has(const struct qp *q, uint32_t psn)
 
 	if (psn_before(psn, unacked) || psn_before(psn, q->repeat.done_psn))
 		return true;
-	/* The oldest packet was kept and is gone, or it would be acknowledged. */
+	/* Not the oldest: if the peer still had that, it would be acknowledged. */
 	return psn != unacked && bit < 8 * WIRE_SACK_BYTES &&
 	       q->repeat.map[bit / 64] >> bit % 64 & 1;
 }
 
-/* The first PSN of an element that the walk has still to look at: the walk may begin inside a
- * train. */
+/* The first PSN of an element that the walk has not passed yet: it may begin inside a train. */
 static uint32_t element_psn(const struct qp *q, const struct sw_element *sw)
 {
 	return psn_before(sw->psn, q->rrc.retransmit_psn) ? q->rrc.retransmit_psn : sw->psn;
 }
 
 /* Does this walk send the element again? Only once, unless the peer has since received something
- * newer: then the repetition was lost, too. Of a train, all from *first on, the first that is
- * missing. */
+ * newer: then the repetition was lost, too. A train is sent from *first on, its first missing
+ * PSN. */
 static bool is_missing(const struct engine *e, const struct qp *q, struct sw_element *sw,
 		       uint32_t *first)
 {
@@ -255,7 +255,7 @@ static bool is_request_missing(const struct engine *e, const struct qp *q, uint3
 				     is_overtaken(e, q, psn, spread_port(psn, spread), spread));
 }
 
-/* How many responses of the READ should have come: all, if the peer has not got the request. */
+/* How many responses of the READ should have come: all, if the peer lacks the request. */
 static uint32_t expected_of(const struct engine *e, const struct qp *q, const struct rd_element *rd)
 {
 	if (is_request_missing(e, q, rd->psn) ||
@@ -270,27 +270,26 @@ static bool has_come(const struct engine *e, const struct qp *q, const struct rd
 	return early_has(e->rrc->early, q, psn_add(rd->psn, index));
 }
 
-/* The first response from number `from` on that has come, or `end`. Those that have lie close
+/* The first response from number `from` on that has come, or `end`. Kept responses lie close
  * together, however long the READ is. */
 static uint32_t next_come(const struct engine *e, const struct qp *q, const struct rd_element *rd,
 			  uint32_t from, uint32_t end)
 {
 	const struct early *t = e->rrc->early;
 	int32_t ahead = psn_diff(q->repeat.early.first, psn_add(rd->psn, from));
-	uint32_t behind = ahead < 0 ? (uint32_t)-ahead : 0,
-		 left = t->size - RTE_MIN(t->size, behind);
+	uint32_t behind = (uint32_t)RTE_MAX(-ahead, 0), left = t->size - RTE_MIN(t->size, behind);
 
 	if (!q->repeat.early.kept || ahead >= (int32_t)(end - from))
 		return end;
-	from += ahead > 0 ? (uint32_t)ahead : 0;
+	from += (uint32_t)RTE_MAX(ahead, 0);
 	for (; from < end && !has_come(e, q, rd, from); from++)
 		if (left-- == 0)
 			return end;
 	return from;
 }
 
-/* The next part of the READ to be asked for again in this walk, from response *first on. Returns
- * how many responses. */
+/* The next part of the READ to request again in this walk, from response *first on. Returns how
+ * many responses. */
 static uint32_t find_missing(const struct engine *e, struct qp *q, struct rd_element *rd,
 			     bool oldest, uint32_t *first)
 {
@@ -329,13 +328,13 @@ static void walk_selectively(struct engine *e, struct qp *q, uint32_t end, uint8
 	__atomic_store_n(&q->rrc.ahead_psn, qp_next_psn(q), __ATOMIC_RELAXED);
 }
 
-/* A walk over everything is under way. */
+/* Is a walk over everything under way? */
 static bool goes_back(const struct qp *q)
 {
 	return q->rrc.retransmitting && !q->rrc.selective && !q->rrc.one_missing;
 }
 
-/* Did the last walk pass what is missing before `end`, a moment ago? */
+/* Did the last walk, a moment ago, already cover what is missing before `end`? */
 static bool nothing_new(const struct engine *e, struct qp *q, uint32_t end)
 {
 	uint32_t psn = q->rrc.retransmit_end;
@@ -408,8 +407,8 @@ void retransmit_sacked(struct engine *e, struct qp *q, uint32_t psn,
 	repeat_before(e, q, map_end(q));
 }
 
-/* Nothing has come for long: what an equal is known to miss, the oldest packet or READ for one,
- * whenever it was repeated before. */
+/* Nothing has come for a long time: repeats what an equal is known to lack, at least the oldest
+ * packet or READ, no matter when that was last repeated. */
 static void probe_equal(struct engine *e, struct qp *q)
 {
 	struct rd_element *rd = rd_head(e->mq, &q->mq.rd);
@@ -430,7 +429,7 @@ static void probe_equal(struct engine *e, struct qp *q)
 		resend_one(e, q, psn);
 }
 
-/* Of what is outstanding, only the oldest packet; of equals what they are known to miss, too. */
+/* Repeats only the oldest packet outstanding; for equals, also what they are known to lack. */
 static void probe_one(struct engine *e, struct qp *q)
 {
 	uint32_t psn = q->rrc.unacked_psn;
@@ -443,10 +442,10 @@ static void probe_one(struct engine *e, struct qp *q)
 }
 
 /*
- * No round trip is known: all of the first flight may be lost, in a queue that others fill, too. So
- * one packet goes again; the rest follows when it is acknowledged, which shows the round trip. From
- * a slow peer that may be the acknowledgement of the packet sent first: an eighth of the time since
- * then is added, so that later probes do not come much too soon.
+ * No round trip is known, and all of the first flight may be lost, in a queue that others fill,
+ * too. So send one packet again; the rest follows when it is acknowledged, which shows the round
+ * trip. A slow peer may then be acknowledging the packet as first sent: add an eighth of the time
+ * since then, so that later probes do not come much too soon.
  */
 static void probe_first_flight(struct engine *e, struct qp *q)
 {
@@ -456,7 +455,7 @@ static void probe_first_flight(struct engine *e, struct qp *q)
 	q->rrc.mark_ns = engine_now(e) - qp_quiet_ns(e, q) / 8;
 }
 
-/* As long as that guess is all that is known, no probe repeats more than a packet, nor ends the
+/* While that guess is all that is known, a probe repeats one packet only, and does not end the
  * measurement of a round trip. */
 static void probe_guessed(struct engine *e, struct qp *q)
 {
@@ -492,14 +491,14 @@ void retransmit_relinked(struct engine *e, struct qp *q)
 
 /*
  * The missing packet has been acknowledged, and with it what was kept, but not all that was
- * outstanding then: the next one is missing, too. Its NAK may be on its way. If nothing was kept,
- * again and again, nothing is.
+ * outstanding then: the next one is missing, too. Its NAK may be on its way. If time after time
+ * nothing was kept, the peer keeps nothing.
  */
 static void next_missing(struct engine *e, struct qp *q)
 {
 	uint32_t psn = q->rrc.unacked_psn;
 
-	if (rrc_read_in_the_way(e, q, psn)) /* it is answered, as far as anybody knows */
+	if (rrc_read_in_the_way(e, q, psn)) /* as far as we know, it is being answered */
 		return;
 	if (q->rrc.retransmit_end == psn && --q->rrc.peer_keeps == 0) {
 		retransmit_from(e, q, psn);
@@ -534,7 +533,7 @@ static void learn_peer(struct engine *e, struct qp *q)
 }
 
 /* Where the walk continues: after everything acknowledged since. Compares counts of outstanding
- * PSNs, since 2^23 of them have no before and after. */
+ * PSNs, since among 2^23 of them there is no before and after. */
 static uint32_t walk_psn(const struct qp *q)
 {
 	uint32_t unacked = q->rrc.unacked_psn, psn = q->rrc.retransmit_psn;
@@ -621,8 +620,8 @@ static struct rte_mbuf *read_request(struct engine *e, struct qp *q, const struc
 	return m;
 }
 
-/* A selective walk's next packet from its cursor on: what is missing there. NULL: nothing, or no
- * buffer; *none tells. */
+/* The missing part of the element at a selective walk's cursor, as a packet. NULL: nothing is
+ * missing (*none) or there is no buffer. */
 static struct rte_mbuf *missing_part(struct engine *e, struct qp *q, struct sw_element *sw,
 				     struct rd_element *rd, bool *none)
 {
@@ -661,8 +660,8 @@ static void cursor_next(struct mq_cursor *c, const struct sw_element *sw,
 	}
 }
 
-/* The next packet to retransmit, and what follows it; NULL: none left, or no buffer. The cursor
- * stays at it: the next call skips it, as it lies before the next PSN. */
+/* The next packet to retransmit; retransmit_psn moves behind it. NULL: none left, or no buffer. The
+ * cursor stays at the element: the next call skips it, as it lies before that PSN. */
 static struct rte_mbuf *walk_next(struct engine *e, struct qp *q)
 {
 	struct mq_cursor *c = &q->rrc.cursor;
@@ -691,7 +690,7 @@ static struct rte_mbuf *walk_next(struct engine *e, struct qp *q)
 	}
 }
 
-/* The same of a selective walk. At its end its PSN is the last. */
+/* The same for a selective walk. At its end, retransmit_psn is retransmit_end. */
 static struct rte_mbuf *walk_missing(struct engine *e, struct qp *q)
 {
 	struct mq_cursor *c = &q->rrc.cursor;
@@ -724,7 +723,7 @@ static bool handed_over(const struct engine *e, const struct qp *q)
 	return (int32_t)((uint32_t)taken - q->rrc.retransmit_put) >= 0;
 }
 
-/* A single packet asks for its acknowledgement. */
+/* Requests an acknowledgement for a packet that is sent alone. */
 static void ask(struct rte_mbuf *m)
 {
 	struct packet *p = packet_of(m);
@@ -757,8 +756,8 @@ static unsigned walk(struct engine *e, struct qp *q, struct rte_mbuf **m, unsign
 }
 
 /*
- * A flow that congestion control limits sends again at its rate, too, packet by packet. The rate is
- * RequesterTransControl's, which is woken to let it grow.
+ * A flow that congestion control limits also retransmits at its rate, packet by packet. Wakes
+ * RequesterTransControl, which owns the rate and lets it grow.
  */
 static void pace(struct engine *e, struct qp *q, uint32_t rate, const struct packet *p)
 {

@@ -12,31 +12,31 @@
  * the rest as that is acknowledged. RequesterTransControl sends nothing until then. */
 void retransmit_from(struct engine *e, struct qp *q, uint32_t psn);
 
-/* A loss has shown, or the peer had no receive descriptor: halves the window. */
+/* A loss was detected, or the peer had no receive descriptor: halves the window. */
 void retransmit_cut(struct qp *q);
 
-/* Both: a loss has shown, from `psn` on. */
+/* Both of the above: a loss was detected, from `psn` on. */
 void retransmit_lost(struct engine *e, struct qp *q, uint32_t psn);
 
 /* The same because of a sequence NAK. If the peer has shown that it keeps what comes behind a gap,
  * only the missing packet is sent again. */
 void retransmit_missing(struct engine *e, struct qp *q, uint32_t psn);
 
-/* The same because nothing was acknowledged for several round trips: then only the oldest packet,
- * at first. */
+/* The same because nothing was acknowledged for several round trips; at first, repeats only the
+ * oldest packet. */
 void retransmit_probe(struct engine *e, struct qp *q);
 
-/* The same because the port failed over or its link came back, so that packets in flight are lost: only
- * the oldest packet; the rest, if the peer misses it, when that is acknowledged. */
+/* The same because the port failed over or its link came back and packets in flight were lost:
+ * repeats only the oldest packet; the rest, if the peer lacks it, once that is acknowledged. */
 void retransmit_relinked(struct engine *e, struct qp *q);
 
-/* Of equals: the peer has executed what is before `done`, and what it has sent shows that responses before
- * `end` that have not come are missing. These are asked for, each once in a round trip; and if `end` is behind
- * `done`, the request there is sent again. */
+/* Between equals: the peer has executed everything before `done`, and what it has sent shows that
+ * responses before `end` that have not come are missing. Requests each of them again, once per
+ * round trip; if `end` is after `done`, also sends the request at `done` again. */
 void retransmit_responses(struct engine *e, struct qp *q, uint32_t end, uint32_t done);
 
-/* A selective acknowledgement: what the peer keeps behind `psn`, which it misses. The rest before the last
- * that it keeps is sent again, each packet once in a round trip. */
+/* A selective acknowledgement: the peer lacks `psn` and keeps the packets after it that `map`
+ * names. Sends what is missing before the last of those again, each packet once per round trip. */
 void retransmit_sacked(struct engine *e, struct qp *q, uint32_t psn,
 		       const uint8_t map[WIRE_SACK_BYTES]);
 

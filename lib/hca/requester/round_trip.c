@@ -6,11 +6,11 @@
 #define ROUND_TRIP_NS_MAX (UINT32_MAX / 8) /* eight times that fits into 32 bits */
 
 /*
- * A round trip is measured from an acknowledgement until a packet sent after it is acknowledged: not
- * one in flight already, since the acknowledgements of a burst arrive close together, however far away
- * the peer is. None is measured while nothing is outstanding, since it would include the client's
- * pauses. Those with retransmissions are discarded, except for the first one, which replaces the
- * initial guess, however long it is.
+ * A round trip is measured from an acknowledgement until a packet sent after it is acknowledged:
+ * not one in flight already, since the acknowledgements of a burst arrive close together, however
+ * far away the peer is. None is measured while nothing is outstanding, since it would include the
+ * client's pauses. Those with retransmissions are discarded, except for the first one, which
+ * replaces the initial guess, however long it is.
  */
 void round_trip_acked(struct engine *e, struct qp *q)
 {
@@ -38,9 +38,9 @@ void round_trip_acked(struct engine *e, struct qp *q)
 
 /*
  * The oldest packet is repeated: its acknowledgement will show the round trip. If it was repeated
- * before, the measurement counts from the first repetition, since nothing tells which of the two was
- * answered, and a guess that is too short would make the next one shorter. There is a limit: the peer
- * may have been away.
+ * before, the measurement counts from the first repetition, since nothing tells which of the two
+ * was answered, and a guess that is too short would make the next one shorter. There is a limit:
+ * the peer may have been away.
  */
 void round_trip_again(const struct engine *e, struct qp *q, uint32_t psn)
 {

@@ -16,7 +16,7 @@
 
 typedef void resend(struct engine *e, struct qp *q, uint32_t psn);
 
-/* On another path there are as many again, whoever was the first to go there. */
+/* Another path gets as many tries again, whichever side was the first to move there. */
 static bool is_on_another_path(struct qp *q)
 {
 	uint8_t path = qp_way(q).path;
@@ -60,8 +60,8 @@ enum rrc_state rrc_retry(struct rrc_work *w, uint32_t psn)
 	return retry(w, psn, retransmit_lost);
 }
 
-/* The same because of a NAK. A NAK in answer to a probe takes no try: if nothing progresses, the
- * transport timer, which probes do not restart, takes them. */
+/* The same because of a NAK. A NAK in answer to a probe uses up no try: without progress, the
+ * transport timer, which probes do not restart, uses them up. */
 static enum rrc_state retry_nak(struct rrc_work *w, uint32_t psn, resend *again)
 {
 	if (likely(!w->q->rrc.probes))
@@ -71,11 +71,11 @@ static enum rrc_state retry_nak(struct rrc_work *w, uint32_t psn, resend *again)
 }
 
 /*
- * Packets in flight when the retransmission began may provoke the same NAK again, from a peer whose
- * silence a duplicate ends (C9-80; ours keeps it, C9-114). For as long as an answer takes such a
- * repetition is ignored: it neither counts as a retry nor starts over. Before a round trip has been
- * measured that time is a guess, doubled with each failed retry: others may keep the peer from its
- * CPU. If the repeated packet itself was lost, a probe or the Loss timer discovers it.
+ * Packets in flight when the retransmission began may draw the same NAK again, from a peer that may
+ * NAK anew after a duplicate (C9-80; ours stays silent, C9-114). For as long as an answer takes,
+ * ignore such a repetition: it neither counts as a retry nor starts over. Until a round trip has
+ * been measured, that time is a guess, doubled with each failed retry: others may keep the peer
+ * from its CPU. If the repeated packet itself was lost, a probe or the Loss timer discovers it.
  */
 #define NAK_REPEAT_NS 250000
 
@@ -88,10 +88,10 @@ static bool nak_is_repeated(const struct engine *e, const struct qp *q)
 }
 
 /*
- * Responses on their way when the READ was requested again continue beyond the gap, from a slow peer
- * for much longer than an answer takes, and in any order if the network likes. They say nothing of
- * the new request: its answer begins at the gap, so a loss in it shows by a response that comes a
- * second time. Only those near the gap are looked at: `beyond` has a bit for each.
+ * Responses in flight when the READ was requested again continue beyond the gap, from a slow peer
+ * for much longer than an answer takes, and perhaps reordered. They say nothing about the new
+ * request: its answer begins at the gap, so a loss in it shows when a response comes a second time.
+ * Only responses near the gap are tracked: `beyond` has a bit for each.
  */
 static bool comes_from_before(struct qp *q, const struct wire_headers *h)
 {
@@ -106,9 +106,9 @@ static bool comes_from_before(struct qp *q, const struct wire_headers *h)
 }
 
 /*
- * An equal is asked for what is missing and nothing else: the responses before this one, or before an
- * acknowledgement; and if a NAK shows that the request at its PSN is missing, that is sent again. What is
- * acknowledged behind the READ is not acknowledged again: it is noted.
+ * Asks an equal only for what is missing: the responses before this one, or before an
+ * acknowledgement; and if a NAK shows that the request at its PSN is missing, sends that again. The
+ * peer will not repeat an acknowledgement of what follows the READ, so it is noted.
  */
 static enum rrc_state missing_responses(struct rrc_work *w)
 {
@@ -128,7 +128,7 @@ static enum rrc_state missing_responses(struct rrc_work *w)
 	return RRC_IDLE;
 }
 
-/* Only once: until that READ makes progress, more of them are ignored. */
+/* Acts only once: until that READ makes progress, further implied NAKs are ignored. */
 enum rrc_state rrc_step_implied_nak(struct rrc_work *w)
 {
 	struct qp *q = w->q;
@@ -149,9 +149,9 @@ enum rrc_state rrc_step_implied_nak(struct rrc_work *w)
 /* ---- acknowledgements ---- */
 
 /*
- * LSN = MSN + credits (C9-161), unless a newer acknowledgement overtook this one, or the MSN, which
- * is the SSN of the request done last, is that of one not sent yet. A peer that once said that it
- * gives no credits is no longer limited by them (C9-153).
+ * LSN = MSN + credits (C9-161), unless a newer acknowledgement overtook this one, or the MSN, the
+ * SSN of the request done last, is that of a request not sent yet. A peer that once said that it
+ * gives no credits no longer limits us by them (C9-153).
  */
 void rrc_take_credits(struct rrc_work *w)
 {
@@ -196,7 +196,7 @@ enum rrc_state rrc_step_ack_release_exception(struct rrc_work *w)
 
 /* ---- selective acknowledgements ---- */
 
-/* Does it claim to have what was never sent? */
+/* Does the map claim packets that were never sent? */
 static bool beyond(const struct qp *q, uint32_t psn, const uint8_t map[WIRE_SACK_BYTES])
 {
 	uint32_t sent = psn_sub(qp_next_psn(q), psn);
@@ -207,8 +207,8 @@ static bool beyond(const struct qp *q, uint32_t psn, const uint8_t map[WIRE_SACK
 	return false;
 }
 
-/* Its PSN is the first that the peer misses: those before it are done, but the responses to READs and
- * atomics may be on their way. */
+/* Its PSN is the first that the peer misses: those before it are done, but the responses to READs
+ * and atomics may be on their way. */
 enum rrc_state rrc_step_sack(struct rrc_work *w)
 {
 	uint32_t psn = w->a->headers.psn;
@@ -225,8 +225,7 @@ enum rrc_state rrc_step_sack(struct rrc_work *w)
 		return rrc_drop(w, COUNTER_drop_ack_ghost);
 	}
 	count(w->c, COUNTER_sacks);
-	if (psn != q->rrc.unacked_psn)
-		rrc_release(w->e, q, psn_sub(psn, 1));
+	rrc_release(w->e, q, psn_sub(psn, 1));
 	retransmit_sacked(w->e, q, psn, w->a->payload);
 	return RRC_IDLE;
 }
@@ -236,7 +235,7 @@ enum rrc_state rrc_step_sack(struct rrc_work *w)
 static enum rrc_state nak_rnr(struct rrc_work *w)
 {
 	count(w->c, COUNTER_nak_rnr_received);
-	if (w->q->rrc.rnr_waiting) /* the network doubled it: nothing was sent since (C9-132) */
+	if (w->q->rrc.rnr_waiting) /* the network duplicated it: nothing was sent since (C9-132) */
 		return RRC_SILENT_DROP;
 	if (w->q->rrc.rnr_left != 0)
 		return RRC_RESET_TIMER;
@@ -257,9 +256,9 @@ static enum rrc_state nak_fatal(struct rrc_work *w)
 }
 
 /*
- * Everything before it is released. Anything older that is still there is a READ that lost a
- * response, unless that READ itself failed (C9-100): it is requested again with the rest, after an
- * RNR NAK when the wait is over (C9-130).
+ * Releases everything before the NAK's PSN. Anything older that is still there is a READ that lost
+ * a response, unless that READ itself failed (C9-100): it is requested again with the rest, after
+ * an RNR NAK when the wait is over (C9-130).
  */
 enum rrc_state rrc_step_nak_implicit_release(struct rrc_work *w)
 {
@@ -273,8 +272,8 @@ enum rrc_state rrc_step_nak_implicit_release(struct rrc_work *w)
 	return w->outcome == OUTCOME_SEQUENCE ? RRC_NAK_RETRANS : nak_fatal(w);
 }
 
-/* Has TimerControl set the RNR timer. If there is no room for the command, it is as if the NAK had
- * been lost: the Loss timer sends again, and another NAK comes. */
+/* Makes TimerControl set the RNR timer. If there is no room for the command, it is as if the NAK
+ * had been lost: the Loss timer sends again, and another NAK comes. */
 enum rrc_state rrc_step_reset_timer(struct rrc_work *w)
 {
 	uint64_t ns = aeth_rnr_ns(aeth_value(w->a->headers.syndrome));

@@ -2,8 +2,8 @@
 #ifndef REQUESTER_RRC_EARLY_H
 #define REQUESTER_RRC_EARLY_H
 /*
- * Responses to READs and atomics that come ahead of missing ones are kept, as they came
- * (context/early.h), and taken in their turn, as if they had just arrived. Part of
+ * Keeps responses to READs and atomics that arrive ahead of missing ones, unchanged
+ * (context/early.h), and takes them in turn as if they had just arrived. Part of
  * RequesterRecvControl; stage requester_recv.
  */
 #include "rrc_work.h"
@@ -14,7 +14,7 @@ void rrc_keep_early(struct rrc_work *w);
 /* A response has been taken: is the next one kept? */
 void rrc_look_early(struct engine *e, struct qp *q);
 
-/* Takes those whose turn has come, a bounded number. Returns how many. */
+/* Takes kept responses whose turn has come, a bounded number. Returns how many. */
 unsigned rrc_take_early(struct engine *e);
 
 /* Drops all that is kept for the QP: nothing waits for it any more. */

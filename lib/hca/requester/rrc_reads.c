@@ -33,7 +33,7 @@ static struct rd_element *read_of_psn(struct engine *e, struct qp *q, uint32_t p
 	return NULL;
 }
 
-/* By READ responses, not by an atomic's result. */
+/* Is it answered by READ responses, not by an atomic's result? */
 static inline bool is_answered_by_data(const struct rd_element *rd)
 {
 	return request_opcodes[rd->opcode].answer == WIRE_KIND_READ_RESP;
@@ -111,8 +111,9 @@ static enum rrc_state response_in_turn(struct rrc_work *w)
 }
 
 /*
- * A response that cannot be changes nothing (C9-133). Else what came before the READ is done; then
- * its place in it: those that have come were acknowledged by that, so this one is none of them.
+ * An impossible response changes nothing (C9-133). Any other shows that everything before the READ
+ * is done; then its place in the READ matters. It is not one that came before: those have advanced
+ * UPSN.
  */
 enum rrc_state rrc_step_read_implicit_release(struct rrc_work *w)
 {
@@ -127,7 +128,7 @@ enum rrc_state rrc_step_read_implicit_release(struct rrc_work *w)
 			return rrc_drop(w, COUNTER_drop_ack_syndrome);
 		rrc_take_credits(w);
 	}
-	if (mq_count(&q->mq.sw)) /* else that has happened */
+	if (mq_count(&q->mq.sw)) /* else that is done already */
 		rrc_release(w->e, q, psn_sub(head->psn, 1));
 	if (unlikely(h->psn != psn_add(head->psn, q->rrc.read_packets))) {
 		rrc_keep_early(w);
@@ -144,7 +145,7 @@ enum rrc_state rrc_step_read_fetch_entry(struct rrc_work *w)
 	return RRC_READ_SCATTER;
 }
 
-/* Those bytes are left out that were written when the response came before. */
+/* Skips the bytes that were written when the response was tried before. */
 enum rrc_state rrc_step_read_scatter(struct rrc_work *w)
 {
 	uint32_t done = w->q->rrc.scattered, piece = RTE_MIN(w->bytes - done, w->entry.length);
@@ -152,8 +153,13 @@ enum rrc_state rrc_step_read_scatter(struct rrc_work *w)
 	uint8_t *to;
 	uint64_t run;
 
-	s = v2p_map(w->e->v2p_port[STAGE_REQUESTER_RECV], V2P_RRC_DATA, w->q->pd, w->entry.lkey,
-		    w->entry.addr, piece, ACCESS_LOCAL_WRITE, &to, &run);
+	s = v2p_request(w->e->v2p_port[STAGE_REQUESTER_RECV], V2P_RRC_DATA,
+			&(struct v2p_access){.pd = w->q->pd,
+					     .key = w->entry.lkey,
+					     .va = w->entry.addr,
+					     .length = piece,
+					     .rights = ACCESS_LOCAL_WRITE},
+			&to, &run);
 	if (unlikely(s == V2P_PENDING)) {
 		w->again = true;
 		return RRC_IDLE;
@@ -167,7 +173,7 @@ enum rrc_state rrc_step_read_scatter(struct rrc_work *w)
 	return RRC_READ_UPDATE_ENTRY;
 }
 
-/* All of a READ's response is written. */
+/* A whole response to a READ has been written. */
 static enum rrc_state response_done(struct rrc_work *w)
 {
 	uint32_t packets = w->q->rrc.read_packets + 1;
@@ -206,7 +212,7 @@ enum rrc_state rrc_step_read_flush(struct rrc_work *w)
 
 /* ---- runs ---- */
 
-/* Nothing has happened to the queue pair that a response might change, or be changed by. */
+/* Is there nothing about the queue pair that a response might change, or be changed by? */
 static inline bool run_begins(const struct qp *q)
 {
 	return qp_state(q) == QP_RTS && q->service == SERVICE_RC &&
@@ -240,8 +246,13 @@ static inline bool write_whole(struct rrc_work *w, const void *data, uint32_t by
 	uint8_t *to;
 
 	if (unlikely(!bytes || re->length < bytes ||
-		     !v2p_map_short(w->e->v2p_port[STAGE_REQUESTER_RECV], V2P_RRC_DATA, w->q->pd,
-				    re->lkey, re->addr, bytes, ACCESS_LOCAL_WRITE, &to)))
+		     !v2p_map_short(w->e->v2p_port[STAGE_REQUESTER_RECV], V2P_RRC_DATA,
+				    &(struct v2p_access){.pd = w->q->pd,
+							 .key = re->lkey,
+							 .va = re->addr,
+							 .length = bytes,
+							 .rights = ACCESS_LOCAL_WRITE},
+				    &to)))
 		return false;
 	copy_bytes(to, data, bytes);
 	return true;
@@ -303,7 +314,7 @@ static bool take_parts(struct engine *e, struct counters *c, struct rte_mbuf *m)
 	struct rrc_work w = {.e = e, .c = c, .a = a, .q = qp_find(e->qps, a->qpn)};
 	uint32_t next, packets = a->packets, taken = 0, psn = a->headers.psn;
 
-	if (unlikely(!w.q || !run_begins(w.q) || !rrc_is_whole(a)))
+	if (unlikely(!w.q || !run_begins(w.q)))
 		return false;
 	next = qp_next_psn(w.q);
 	while (taken < packets && take_whole(&w, a->headers.opcode, next))
@@ -349,8 +360,13 @@ static bool take_middle(struct engine *e, struct counters *c, struct rte_mbuf *m
 	rd = train_due(e, q, a);
 	if (unlikely(!rd || sem_fetch(e, q, &rd->entries, &entry) != SEM_VALID_ENTRY ||
 		     entry.length < bytes || payload_ref_follow(a->payload, &from) != V2P_SUCCESS ||
-		     !v2p_map_short(e->v2p_port[STAGE_REQUESTER_RECV], V2P_RRC_DATA, q->pd,
-				    entry.lkey, entry.addr, bytes, ACCESS_LOCAL_WRITE, &to)))
+		     !v2p_map_short(e->v2p_port[STAGE_REQUESTER_RECV], V2P_RRC_DATA,
+				    &(struct v2p_access){.pd = q->pd,
+							 .key = entry.lkey,
+							 .va = entry.addr,
+							 .length = bytes,
+							 .rights = ACCESS_LOCAL_WRITE},
+				    &to)))
 		return false;
 	copy_bytes(to, from + a->payload_skip, bytes);
 	sem_update(e, q, bytes);

@@ -12,7 +12,7 @@ enum rrc_state rrc_step_read_update_entry(struct rrc_work *w);
 enum rrc_state rrc_step_read_release_entry(struct rrc_work *w);
 enum rrc_state rrc_step_read_flush(struct rrc_work *w);
 
-/* Is the response all there is to the answer of a READ or atomic? */
+/* Is the response the whole answer to a READ or atomic? */
 static inline bool rrc_is_whole(const struct arrival *a)
 {
 	return a->headers.opcode == WIRE_RC_READ_RESP_ONLY ||
@@ -20,11 +20,11 @@ static inline bool rrc_is_whole(const struct arrival *a)
 }
 
 /*
- * Takes those of n responses that are a run: whole answers, of the same queue pair and kind, each
- * the next one due, with nothing special about it or the queue pair, whose bytes go to one place.
- * What they change is written once for all of them. Returns how many; 0: the first one has to pass
- * the states, and nothing has happened. The responses stay the caller's, and the first one is
- * whole.
+ * Takes the run at the start of n responses: whole answers for one queue pair and of one kind, each
+ * the next one due, with its bytes going to one place and nothing special about it or the queue
+ * pair. Writes what they change once for all of them. Returns how many; 0: nothing has happened,
+ * and the first one must pass through the states. The responses stay the caller's; the first one
+ * must be whole.
  */
 unsigned rrc_take_run(struct engine *e, struct counters *c, struct rte_mbuf *const *m, unsigned n);
 

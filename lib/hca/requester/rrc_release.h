@@ -18,7 +18,7 @@ void rrc_release_local(struct engine *e, struct qp *q);
 /* The READ or atomic at the head is answered: completes and releases it, and what may follow. */
 void rrc_release_read(struct engine *e, struct qp *q, struct rd_element *rd);
 
-/* The same of several: each is completed, then they are released together, `reads` of them with
+/* The same for several: each is completed, then they are released together, `reads` of them with
  * `entries` scatter entries in all. `unacked`: UPSN after them. */
 void rrc_complete_read(struct engine *e, struct qp *q, struct rd_element *rd);
 void rrc_release_reads(struct engine *e, struct qp *q, uint32_t reads, uint32_t entries,

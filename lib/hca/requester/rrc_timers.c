@@ -16,8 +16,8 @@
 
 #define PROBES_MAX 16 /* doublings of the time between two probes */
 
-/* When a Loss timer expires something may just have been acknowledged, or an RNR NAK have come:
- * then its time counts from there (C9-139). */
+/* When a Loss timer's expiry arrives, something may just have been acknowledged, or an RNR NAK may
+ * have come: then its time counts from there (C9-139). */
 static bool timer_matters(const struct engine *e, const struct qp *q, const struct timer_event *ev)
 {
 	if (!qp_sends(qp_state(q)))
@@ -38,7 +38,7 @@ enum rrc_state rrc_step_timer_retrans(struct rrc_work *w)
 	return rrc_retry(w, q->rrc.unacked_psn);
 }
 
-/* Nothing was acknowledged for several round trips: more than the timers demand. */
+/* Was nothing acknowledged for several round trips? Probes go beyond what the timers demand. */
 static bool probe_matters(const struct engine *e, const struct qp *q)
 {
 	uint64_t soon = qp_probe_ns(e, q);
@@ -78,7 +78,7 @@ enum rrc_state rrc_step_rnr_retrans(struct rrc_work *w)
 	return RRC_IDLE;
 }
 
-/* Others need the buffers that it holds: it fails as if all its tries were spent. */
+/* Others need the buffers that the QP holds: fails it as if all its tries were spent. */
 static void give_way(struct rrc_work *w)
 {
 	if (engine_now(w->e) < qp_unanswered_since(w->q) + GIVE_WAY_NS)
@@ -105,10 +105,11 @@ static void take_expiry(struct engine *e, struct qp *q, const struct timer_event
 }
 
 /*
- * On a path that has lost packets, toward a peer that keeps what comes behind a gap, the first probe
- * is cheap: one packet, which is missing or does no harm. So it comes after two round trips, sooner
- * than the ticks of TimerControl can tell: such queue pairs are looked at in turns, in each poll.
- * Not for a READ, all of whose responses would come again, unless the peer is an equal. Further probes leave time.
+ * On a path that has lost packets, toward a peer that keeps what comes behind a gap, the first
+ * probe is cheap: one packet, which is missing or does no harm. So it comes after two round trips,
+ * sooner than the ticks of TimerControl can tell: each poll checks some of these queue pairs in
+ * turn. Not for a READ, all of whose responses would come again, unless the peer is an equal.
+ * Further probes are less urgent.
  */
 #define LOSSY_ROUND_TRIPS 2
 #define LOSSY_NS	  4000 /* and a poll or two */
@@ -141,7 +142,7 @@ static bool waits_for_a_probe(const struct engine *e, const struct qp *q)
 	       q->rrc.probes < (rrc_is_equal(q) ? PROBES_OF_EQUALS : 1) && !q->rrc.rnr_waiting;
 }
 
-/* If it does not wait, it leaves the list; the next acknowledgement puts it back. */
+/* A QP that waits for no probe leaves the list; the next acknowledgement puts it back. */
 static void look_at_lossy(struct engine *e, struct qp *q)
 {
 	struct rrc_work w = {.e = e, .c = rrc_counters(e), .q = q};
@@ -177,7 +178,8 @@ static bool may_have_lost(const struct qp *q)
 	       qp_timeout_ns(q) && !q->rrc.rnr_waiting && !q->rrc.retransmit.listed;
 }
 
-/* The next context of the walk, if it belongs to this engine and may have lost packets; else NULL. */
+/* The next context of the walk, if it belongs to this engine and may have lost packets; else
+ * NULL. */
 static struct qp *next_relinked(struct engine *e)
 {
 	uint32_t index = icm_skip(&e->qps->icm, e->rrc->walked);
@@ -239,8 +241,8 @@ unsigned rrc_take_expiries(struct engine *e)
 	return n;
 }
 
-/* The numbers of queue pairs that leave may be reused at once: responses to them that wait are of
- * none. */
+/* The numbers of queue pairs that leave may be reused at once: disowns the waiting responses to
+ * them. */
 static void forget_responses(struct engine *e)
 {
 	qp_disown_ring(e->qps, e->channel[CHANNEL_HP_RRC].ring);
@@ -273,7 +275,7 @@ static void settings_changed(struct engine *e, struct qp *q)
 		end_rnr_wait(e, q);
 }
 
-/* There may be a local operation whose turn to complete has come; others waited for that. */
+/* A local operation may be due to complete, and others may wait for that. */
 static void local_done(struct engine *e, struct qp *q)
 {
 	rrc_release_local(e, q);

@@ -7,21 +7,21 @@
 /* Takes up to a burst of expiries. Returns how many. */
 unsigned rrc_take_expiries(struct engine *e);
 
-/* The queue pair has something outstanding: has its first probe come as soon as it is useful. */
+/* The queue pair has something outstanding: schedules its first probe as early as is useful. */
 void rrc_watch(struct engine *e, struct qp *q);
 
-/* Probes that are due sooner than TimerControl can tell; looks at a few queue pairs. 0: there are
- * none that have to be looked at, so the lcore may sleep. */
+/* Sends probes that are due sooner than TimerControl can tell; checks a few queue pairs. 0: none
+ * needs to be checked, so the lcore may sleep. */
 unsigned rrc_look_at_lossy(struct engine *e);
 
 /*
  * After the port failed over or its link came back (link_port.h): every queue pair with something
- * outstanding repeats one packet, which counts no try. Checks some contexts in each poll, so that
- * thousands neither delay the others nor send in one burst. 0: all are checked.
+ * outstanding repeats one packet, which does not count as a try. Checks some contexts in each poll,
+ * so that thousands neither delay the others nor send in one burst. 0: all are checked.
  */
 unsigned rrc_look_at_link(struct engine *e);
 
-/* That is over, and nothing has happened to the port since. */
+/* Is that finished, and has nothing happened to the port since? */
 static inline bool rrc_link_is_old(const struct engine *e)
 {
 	return __atomic_load_n(&e->relinked, __ATOMIC_RELAXED) == e->rrc->relinked &&

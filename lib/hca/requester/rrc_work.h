@@ -2,8 +2,8 @@
 #ifndef REQUESTER_RRC_WORK_H
 #define REQUESTER_RRC_WORK_H
 /*
- * What the files of RequesterRecvControl share: its states, and the work that passes them. The
- * table of transitions is requester_recv_control.def. Stage requester_recv.
+ * What the files of RequesterRecvControl share: its states, and the work that passes through them.
+ * The table of transitions is requester_recv_control.def. Stage requester_recv.
  *
  *   requester_recv_control.c  the loop over the states; RESP_CXT, SILENT_DROP, BAD_REQ
  *   rrc_acks.c                acknowledgements, NAKs, what counts as a try
@@ -31,7 +31,8 @@ enum rrc_state {
 
 /* The module's own state. */
 struct rrc {
-	/* Responses to retry at the next poll, in order; the first may be of the train behind it. */
+	/* Responses to retry at the next poll, in order; the first may have been split off the
+	 * train behind it. */
 	struct rte_mbuf *held[BURST + 1];
 	unsigned holds;
 	struct qp_list retransmit; /* queue pairs that retransmit */
@@ -67,16 +68,16 @@ struct rrc_work {
 /* Takes w through the states, from `state` until IDLE. requester_recv_control.c */
 void rrc_run(struct rrc_work *w, enum rrc_state state);
 
-/* Takes one response, which stays the caller's. False: it must be retried before any other of its queue
- * pair. requester_recv_control.c */
+/* Takes one response, which stays the caller's. False: it must be retried before any other of its
+ * queue pair. requester_recv_control.c */
 bool rrc_take_one(struct engine *e, struct rte_mbuf *m);
 
 /* Completes the bad requests whose turn has come. requester_recv_control.c */
 void rrc_bad_requests(struct engine *e, struct qp *q);
 
-enum { PROBES_OF_EQUALS = 4 }; /* selective ones, doubled in time */
+enum { PROBES_OF_EQUALS = 4 }; /* selective probes, at doubling intervals */
 
-/* Is the peer one of ours, that has agreed to selective repeat? */
+/* Is the peer one of ours that has agreed to selective repeat? */
 static inline bool rrc_is_equal(const struct qp *q)
 {
 	return q->agreed & AGREED_REPEAT;

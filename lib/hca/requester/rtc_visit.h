@@ -29,7 +29,7 @@ struct rtc {
 	struct rte_mbuf *out[BURST];   /* packets on their way to RTC_RPG */
 	unsigned done_count;
 	struct rte_mbuf *done[BURST]; /* descriptors on their way back, within one visit */
-	struct pacer pacer; /* queue pairs whose rate is limited, until it is their time */
+	struct pacer pacer; /* queue pairs whose rate is limited, until their time comes */
 };
 
 /* A visit to one queue pair. */
@@ -45,7 +45,7 @@ struct visit {
 	uint32_t share;	     /* packets that may be kept, of its share; 0: to be looked up */
 	uint32_t reads;	     /* the same of READs and atomics, */
 	uint32_t entries;    /* and of their scatter entries */
-	uint32_t sw, rd, re; /* elements put so far in its life, as far as they were charged */
+	uint32_t sw, rd, re; /* elements put in the QP's life and charged so far */
 	unsigned room;	     /* left in RTC_RPG */
 	enum park_reason reason;
 	unsigned freed;		    /* descriptors, those in rtc.done and before */
@@ -76,7 +76,7 @@ static inline enum rtc_state rtc_park(struct visit *v, enum park_reason reason)
 	return RTC_PARKED;
 }
 
-/* Charges the elements that the visit has put since it did so last. */
+/* Charges the elements that the visit has put since the last charge. */
 static inline void rtc_charge(struct visit *v)
 {
 	struct multi_queue *mq = v->e->mq;
@@ -105,8 +105,8 @@ static inline bool rtc_may_keep(struct visit *v)
 	return v->share != 0;
 }
 
-/* The QP may keep no more packets. One that keeps some is woken when they are acknowledged; the
- * others take turns in looking. */
+/* The QP may keep no more packets. If it keeps some, their acknowledgement wakes it; otherwise it
+ * joins the starved QPs, which try again in turn. */
 static inline enum rtc_state rtc_no_share(struct visit *v)
 {
 	if (mq_count(&v->q->mq.sw))
@@ -131,7 +131,7 @@ static inline void rtc_done_flush(struct visit *v)
 	v->t->done_count = 0;
 }
 
-/* A descriptor that is done with goes back, at the end of the visit at the latest. Raw, as
+/* Returns the finished descriptor, at the end of the visit at the latest. Raw, as
  * rte_mbuf_raw_free() would. */
 static inline void rtc_free_descriptor(struct visit *v)
 {

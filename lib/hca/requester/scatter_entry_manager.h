@@ -18,15 +18,15 @@ static inline void sem_note(struct engine *e, unsigned n)
 
 enum sem_response { SEM_VALID_ENTRY = 0x00, SEM_INVALID_ENTRY = 0x01 };
 
-/* Takes the entry at the head away. */
+/* Removes the entry at the head. */
 static inline void sem_take(struct engine *e, struct qp *q)
 {
 	re_pop(e->mq, &q->mq.re);
 	mq_discharge(&e->mq->re_free, q, 1);
 }
 
-/* FETCH_ENTRY: the entry at the head, without what is used of it already; empty ones are released
- * on the way. `entries` of the current request are left, the count is updated. */
+/* FETCH_ENTRY: the unused part of the entry at the head; releases empty ones on the way. *entries:
+ * how many the current request has left, updated here. */
 static inline enum sem_response sem_fetch(struct engine *e, struct qp *q, uint8_t *entries,
 					  struct re_element *out)
 {
@@ -53,7 +53,8 @@ static inline void sem_update(struct engine *e, struct qp *q, uint32_t bytes)
 	q->rrc.entry_bytes += bytes;
 }
 
-/* RELEASE_ENTRY: the remaining `entries` of the current request; in two steps for several requests. */
+/* RELEASE_ENTRY: the remaining `entries` of the current request; in two steps for several
+ * requests. */
 static inline void sem_pop(struct engine *e, struct qp *q, uint8_t entries)
 {
 	for (unsigned i = 0; i < entries; i++)

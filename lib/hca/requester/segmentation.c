@@ -40,8 +40,8 @@ static void out_put(struct visit *v, struct rte_mbuf *m)
 	v->sent = true;
 }
 
-/* Which ends of its message a segment has. Bits, not two booleans: the compiler tests those with one
- * load, which waits until both stores have left the store buffer. */
+/* Which ends of its message a segment has. Bits, not two booleans, which the compiler would test
+ * with one load that waits until both stores have left the store buffer. */
 enum {
 	SEGMENT_MIDDLE = 0,
 	SEGMENT_FIRST = 1,
@@ -111,8 +111,8 @@ static __rte_always_inline void fill_packet(struct visit *v, struct rte_mbuf *m,
 	h->imm = h->invalidate_rkey = r->imm;
 }
 
-/* Prefetches the lines of a free buffer that the next segment will write, without reading it: not
- * the second one of struct rte_mbuf, which nobody touches. */
+/* Prefetches the lines of a free buffer that the next segment will write, without reading the
+ * buffer. Omits the second line of struct rte_mbuf, which nobody touches. */
 static inline void packet_prefetch(struct rte_mbuf *m)
 {
 	char *p = (char *)packet_of(m);
@@ -150,7 +150,7 @@ static inline struct rte_mbuf *packet_take(struct visit *v)
 	return t->spare[t->spares];
 }
 
-/* The one taken last goes back into the stock. */
+/* Puts the buffer taken last back into the stock. */
 static inline void packet_put_back(struct visit *v)
 {
 	v->t->spares++;
@@ -185,7 +185,7 @@ static inline struct segment segment_next(const struct visit *v)
 					(left == bytes ? SEGMENT_LAST : 0)};
 }
 
-/* Is the CRC of a segment's payload to come with its copy? */
+/* Should the CRC of a segment's payload be computed while it is copied? */
 static inline bool crc_with_copy(const struct visit *v, uint32_t bytes)
 {
 	return bytes > CRC_WITH_COPY_BYTES &&
@@ -201,8 +201,8 @@ static inline void note_segment(struct visit *v, struct segment s)
 }
 
 /*
- * May the payload stay where it is? UC and UD complete when they are sent: their client may write
- * there again before the receiver has copied.
+ * May the payload stay where it is? UC and UD requests complete when they are sent: their client
+ * may overwrite it before the receiver has copied it.
  */
 static inline bool may_refer(const struct visit *v, uint32_t bytes)
 {
@@ -215,7 +215,7 @@ static inline bool may_refer(const struct visit *v, uint32_t bytes)
 static __rte_always_inline enum dp_answer segment_fill(struct visit *v, struct rte_mbuf *m,
 						       struct segment s)
 {
-	uint8_t *payload = (uint8_t *)m->buf_addr + HEADROOM_BYTES;
+	uint8_t *payload = payload_of(m);
 	bool ref = may_refer(v, s.bytes) && dp_refer(v->e, v->q, v->m, payload, s.bytes);
 	uint32_t sum = 0, *crc = crc_with_copy(v, s.bytes) ? &sum : NULL;
 	enum dp_answer answer = ref ? DP_COPIED : dp_copy(v->e, v->q, v->m, payload, s.bytes, crc);
@@ -257,8 +257,7 @@ static bool rtc_train_fill(struct visit *v, struct rte_mbuf *m, struct segment *
 	uint32_t packets = rtc_train_packets(v, *s), bytes = packets * s->bytes;
 	struct packet *p = packet_of(m);
 
-	if (packets < 2 ||
-	    !dp_refer(v->e, v->q, v->m, (uint8_t *)m->buf_addr + HEADROOM_BYTES, bytes))
+	if (packets < 2 || !dp_refer(v->e, v->q, v->m, payload_of(m), bytes))
 		return false;
 	fill_packet(v, m, s->bytes, NULL, SEGMENT_MIDDLE);
 	p->flags = PACKET_REF;
@@ -271,7 +270,7 @@ static bool rtc_train_fill(struct visit *v, struct rte_mbuf *m, struct segment *
 	return true;
 }
 
-/* The bytes of the segment did not come: the request waits or fails. */
+/* The segment's bytes could not be copied: the request waits or fails. */
 static __rte_noinline enum rtc_state segment_unfilled(struct visit *v, enum dp_answer answer)
 {
 	if (answer == DP_PENDING)
@@ -323,7 +322,7 @@ static inline void rtc_train_open(struct visit *v, struct rte_mbuf *m)
 	v->open_opcode = v->r->opcode;
 	v->open_flags = v->r->flags & REQUEST_SOLICITED;
 	v->stride = train_stride(p->headers.opcode, p->payload_bytes);
-	v->part = (uint8_t *)m->buf_addr + HEADROOM_BYTES + train_parts_at(p->payload_bytes);
+	v->part = payload_of(m) + train_parts_at(p->payload_bytes);
 }
 
 /* May the current request, a single packet of `bytes`, join the open train? */
@@ -477,8 +476,7 @@ enum rtc_state rtc_rc_store_entry(struct visit *v)
 	if (scatters)
 		keep_entries(v);
 	else if (bytes)
-		answer =
-			carry(v, joins ? part_payload(v) : (uint8_t *)m->buf_addr + HEADROOM_BYTES);
+		answer = carry(v, joins ? part_payload(v) : payload_of(m));
 	if (unlikely(answer != DP_COPIED)) {
 		if (!joins)
 			packet_put_back(v);
@@ -511,8 +509,8 @@ static const struct wqe_ud *datagram_unit(const struct visit *v)
 	return (const struct wqe_ud *)(request_wqe(v->m) + v->r->ud_offset);
 }
 
-/* Is there an address of ours that the datagram can come from, and one that it can go to? The
- * client has the daemon resolve that (RESOLVE) when it makes an address handle. */
+/* Does the datagram have a source address of ours and a resolved destination? The client has the
+ * daemon resolve that (RESOLVE) when it makes an address handle. */
 static bool datagram_allowed(const struct visit *v)
 {
 	static const uint8_t unresolved[6];
@@ -523,8 +521,8 @@ static bool datagram_allowed(const struct visit *v)
 	return u->gid_index < v->e->gid_count && v->e->gids[u->gid_index].is_ipv6 == !!u->is_ipv6;
 }
 
-/* The address unit into the packet. A Q_Key with the top bit means the QP's own: only what is
- * privileged can set that (IBTA 10.2.5). */
+/* Copies the address unit into the packet. A Q_Key with the top bit set means the QP's own, which
+ * only privileged software can set (IBTA 10.2.5). */
 static void datagram_address(const struct visit *v, struct packet *p)
 {
 	const struct wqe_ud *u = datagram_unit(v);

@@ -11,8 +11,8 @@
 void requester_cqe(struct cqe *out, const struct qp *q, uint32_t qpn, enum wire_outcome outcome,
 		   uint32_t wqe_offset, uint8_t user_opcode, uint32_t length);
 
-/* Writes the completion of a send WQE of an RC QP into its CQ, unless the QP is being taken away. A
- * CQ without room has overrun: qp_completion_lost(). Stage `stage`, the caller's. */
+/* Writes the completion of a send WQE of an RC QP into its CQ, unless the QP is being removed. A CQ
+ * without room has overrun: qp_completion_lost(). Stage `stage`, the caller's. */
 void requester_complete(struct engine *e, struct qp *q, enum stage_id stage,
 			enum wire_outcome outcome, uint32_t wqe_offset, uint8_t user_opcode,
 			uint32_t length);

@@ -31,7 +31,7 @@ static inline bool consumes_receive(const struct request *r)
 	return r->traits & USER_TAKES_RECEIVE;
 }
 
-/* The LSN: that of the newest acknowledgement; the additions start again from there (C9-161). */
+/* Takes the LSN of the newest acknowledgement; our additions start again from there (C9-161). */
 static inline void look_at_credits(struct qp *q)
 {
 	uint32_t credits = __atomic_load_n(&q->rrc.credits, __ATOMIC_ACQUIRE);
@@ -42,8 +42,8 @@ static inline void look_at_credits(struct qp *q)
 	}
 }
 
-/* Does the request of that number have a credit? Not before any came (C9-156), for the LSN is 0
- * then, and fewer additions are made to it than there are requests. */
+/* Does request `ssn` have a credit? Not before any credits came (C9-156): the LSN is 0 then, and
+ * fewer additions are made to it than there are requests. */
 static inline bool has_credit(const struct qp *q, uint32_t ssn)
 {
 	if (q->rtc.credits_seen & CREDITS_UNLIMITED)
@@ -51,8 +51,8 @@ static inline bool has_credit(const struct qp *q, uint32_t ssn)
 	return psn_before_eq(ssn, q->rtc.lsn);
 }
 
-/* Must the queue still wait for its limited request? That one has credit by now, or was executed,
- * or its first packet has taken a receive descriptor: then its rest needs none. */
+/* Must the queue still wait for its limited request? Not if that has a credit by now or was
+ * executed, nor if its first packet has taken a receive descriptor: then the rest needs none. */
 static inline bool stays_limited(const struct qp *q)
 {
 	uint32_t ssn = q->rtc.limited == LIMITED_REST ? q->rtc.ssn : psn_sub(q->rtc.ssn, 1);
@@ -68,9 +68,9 @@ static inline void judge_credit(const struct qp *q, struct request *r)
 		r->flags |= REQUEST_LIMITED;
 }
 
-/* C9-162, C9-163: of a SEND without credit one packet goes, of a WRITE with immediate the whole
- * message. The last that goes asks for an acknowledgement: as long as no credit comes the turn ends
- * with it. True: the rest of the message has to wait. */
+/* C9-162, C9-163: without credit, one packet of a SEND or a whole WRITE with immediate may go. The
+ * last packet that goes requests an acknowledgement, because the turn ends with it until a credit
+ * comes. True: the rest of the message has to wait. */
 static inline bool limit(struct qp *q, struct request *r, bool last)
 {
 	if (r->traits & USER_RADDR && !last)

@@ -94,7 +94,8 @@ unsigned requester_timers_armed(const struct engine *e)
 
 /* ---- time ---- */
 
-/* Up to when all queues of the port have been polled: answers may arrive on that of any engine. */
+/* The time up to which all queues of the port have been polled: answers may arrive on any
+ * engine's. */
 static uint64_t heard_by_all(const struct engine *e)
 {
 	uint64_t ns = engine_now(e);
@@ -110,7 +111,7 @@ static void record_heard(struct engine *e, struct tc *t)
 	t->heard_put = ring_put_count(e->channel[CHANNEL_HP_RRC].ring);
 }
 
-/* How long, in total, the engines slept that heard_by_all() waits for. */
+/* The total sleep of the engines that heard_by_all() waits for. */
 static uint64_t slept_by_all(const struct engine *e)
 {
 	uint64_t ns = 0;
@@ -120,8 +121,8 @@ static uint64_t slept_by_all(const struct engine *e)
 	return ns;
 }
 
-/* More than a tick between two polls counts as missed, unless we slept. Before the first there was
- * nothing to miss. */
+/* More than a tick between two polls counts as missed, unless we slept. Before the first poll there
+ * was nothing to miss. */
 static void record_missed(struct engine *e, struct tc *t, uint64_t passed_ns)
 {
 	uint64_t slept_ns = slept_by_all(e);
@@ -133,7 +134,7 @@ static void record_missed(struct engine *e, struct tc *t, uint64_t passed_ns)
 				 __ATOMIC_RELAXED);
 }
 
-/* Has RequesterRecvControl taken the answers that were put by then, and does it hold none? */
+/* Has RequesterRecvControl taken the answers up to t->heard_put, and does it hold none? */
 static bool answers_taken(const struct engine *e, const struct tc *t)
 {
 	return ring_taken_to(e->channel[CHANNEL_HP_RRC].ring, t->heard_put) &&
@@ -141,8 +142,8 @@ static bool answers_taken(const struct engine *e, const struct tc *t)
 }
 
 /*
- * Timers follow real time, even while others had our CPU, but never run ahead of the answers:
- * time passes when RequesterRecvControl has taken those that had arrived by then.
+ * Timers follow real time, even while others had our CPU, but never run ahead of the answers: time
+ * advances once RequesterRecvControl has taken those that had arrived by then.
  */
 static void advance_clock(struct engine *e, struct tc *t)
 {
@@ -185,7 +186,7 @@ static void wheel_remove(struct engine *e, struct qp *q, enum timer_kind kind)
 
 /*
  * The slot of an entry for a future tick. On all wheels but the first that may be a slot earlier
- * than the tick, but never one whose time has passed: then the wheel before would have reached as
+ * than the tick, but never one whose time has passed, or the wheel before would have reached as
  * far. An entry too far ahead for the last wheel goes round more than once.
  */
 static uint32_t slot_for(const struct tc *t, uint64_t tick)
@@ -363,7 +364,7 @@ static bool gives_way(const struct engine *e, const struct qp *q, uint64_t now)
 		(mq_must_give_way(&mq->rd_free, q) || mq_must_give_way(&mq->re_free, q)));
 }
 
-/* A timeout of 0 is none: such a QP is only looked at now and then, whether it must give way. */
+/* A timeout of 0 means none: such a QP is only checked now and then whether it must give way. */
 static uint64_t look_at_loss(struct engine *e, struct qp *q, uint64_t now)
 {
 	uint64_t next = now + GIVE_WAY_NS;
@@ -424,7 +425,7 @@ static unsigned slot_due(struct engine *e, uint32_t slot)
 	return n;
 }
 
-/* All slots of one wheel whose time has come with the ticks after `from`, up to `to`. */
+/* Handles the slots of one wheel whose time came with the ticks after `from`, up to `to`. */
 static unsigned level_due(struct engine *e, uint32_t level, uint64_t from, uint64_t to)
 {
 	const struct tc *t = e->tc;

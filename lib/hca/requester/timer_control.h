@@ -25,7 +25,7 @@ unsigned tc_poll(struct engine *e);
 bool timer_set(struct engine *e, enum channel_id to, const struct qp *q, enum timer_kind timer,
 	       uint64_t value_ns);
 
-/* The time that timers go by: the answers that had come by then have been taken. Stage
+/* The time that timers go by: all answers that had arrived by then have been taken. Stage
  * requester_recv. */
 uint64_t tc_clock_ns(const struct engine *e);
 
@@ -36,8 +36,8 @@ void tc_stop(struct engine *e, struct qp *q);
  * next tick whether it has to run, and for how long. */
 void tc_restart(struct engine *e, struct qp *q);
 
-/* The QP has something outstanding and was probed without an expiry: the next probe counts from now, and
- * the Loss timer finds out at the next tick when that is. Stage requester_recv. */
+/* The QP has something outstanding and was probed without an expiry: the next probe counts from
+ * now, and the Loss timer finds out at the next tick when that is. Stage requester_recv. */
 void tc_probed(struct engine *e, struct qp *q);
 
 /* Ticks until a Loss timer first checks whether a round trip has been measured. */

@@ -20,14 +20,12 @@ static void complete_error(struct engine *e, struct counters *c, struct qp *qp, 
 /* Rights and memory of a duplicate READ; errors are silent (C9-108). */
 static bool duplicate_read(struct ee_work *w)
 {
-	const struct wire_headers *h = &w->a->headers;
 	enum v2p_state s;
 
 	if (!request_check_duplicate_read(w->qp, w->a))
 		return false;
 	w->respond = RESPONSE_READ;
-	s = v2p_check(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
-		      qp_number(w->qp), h->rkey, h->va, h->dma_len, ACCESS_REMOTE_READ);
+	s = ee_check_read(w->e, w->qp, &w->a->headers);
 	if (s == V2P_PENDING)
 		w->then = EE_AGAIN;
 	return s == V2P_SUCCESS;
@@ -212,9 +210,9 @@ static unsigned ee_flush_receives(struct engine *e, struct counters *c, struct q
 }
 
 /*
- * The numbers of queue pairs that leave may be reused at once. Requests for them are dropped, and answers
- * of them that are still in EE_RESPG become none, which RespPktGen drops. It does not have to take
- * them first: it may be paused, or have no room, while the CEU waits. Its stage is this one. (An answer
+ * The numbers of queue pairs that leave may be reused at once. So requests for them are dropped,
+ * and their answers still in EE_RESPG become RESPONSE_NONE, which RespPktGen drops later: the CEU
+ * must not wait for it, as it may be paused or have no room. It runs on this stage. (An answer
  * keeps its number: the frame may pass HeaderParser once more, which writes the number again.)
  */
 static void forget_packets(struct engine *e)

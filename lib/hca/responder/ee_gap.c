@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ExecutionEngine's part in missing packets: what arrives behind a gap is kept (context/early.h), and
- * the gap draws one NAK. Stage responder_exec.
+ * ExecutionEngine's part in missing packets: what arrives behind a gap is kept (context/early.h),
+ * and the gap draws one NAK. Stage responder_exec.
  *
  * The NAK is sent at once as long as a gap means a loss. A network that reorders fills its gaps by
- * itself, and a NAK only makes the peer repeat packets in flight. So some of the gaps that drew a NAK
- * are observed, one at a time: if the missing packet arrives twice, the NAK was needless. After two
- * needless ones in a row the queue pair delays its NAKs (patience), by twice as long as the packet was
- * late. A NAK that was needed halves the patience; a probe that fills a gap takes a quarter of it.
+ * itself, and a NAK only makes the peer repeat packets in flight. So some of the gaps that drew a
+ * NAK are observed, one at a time: if the missing packet arrives twice, the NAK was needless. After
+ * two needless ones in a row the queue pair delays its NAKs (patience), by twice as long as the
+ * packet was late. A NAK that was needed halves the patience; a probe that fills a gap reduces it
+ * by a quarter.
  */
 #include "ee_work.h"
 #include "pipeline/frames.h"
@@ -15,8 +16,8 @@
 enum {
 	TIME_SHIFT = 10,     /* times are in ns >> 10, which is about 1 us, and wrap */
 	PATIENCE_MAX = 1000, /* reordering by more counts as loss */
-	IN_VAIN = 2,	     /* NAKs in a row that make patient */
-	SAMPLE_MAX = 4000,   /* so long after a NAK no second copy is expected any more */
+	IN_VAIN = 2,	     /* needless NAKs in a row that make a QP patient */
+	SAMPLE_MAX = 4000,   /* this long after a NAK no second copy is expected any more */
 };
 
 static uint32_t now_of(const struct engine *e)
@@ -60,8 +61,9 @@ static void be_less_patient(struct qp *qp)
 }
 
 /*
- * Is it a probe? An equal sends one after two round trips, so that a real loss may be repaired before the
- * NAK is due. Probes ask for an acknowledgement; other packets do so only at the end of a message or turn.
+ * Is it a probe? An equal sends one after two round trips, so that a real loss may be repaired
+ * before the NAK is due. Probes ask for an acknowledgement; other packets do so only at the end of
+ * a message or turn.
  */
 static bool is_probe(const struct ee_work *w)
 {
@@ -83,7 +85,7 @@ void ee_came_twice(struct qp *qp, uint32_t psn)
 
 /* ---- NAKs ---- */
 
-/* An equal gets to know what is kept, unless that is too far away for a map, or too young. */
+/* An equal learns what is kept, unless that is too far ahead for a map, or too recent. */
 static enum response_kind nak_kind(const struct engine *e, const struct qp *qp)
 {
 	uint8_t map[WIRE_SACK_BYTES];
@@ -155,8 +157,8 @@ bool ee_gap_waits(const struct engine *e)
 
 /* ---- selective acknowledgements ---- */
 
-/* The gap is known, and more has been kept. Says so at the end of the burst, if the packet asks for an
- * acknowledgement, or shows another gap. */
+/* The gap is known, and another packet has been kept. Reports that at the end of the burst if the
+ * packet asks for an acknowledgement or shows another gap. */
 static void consider_sack(struct ee_work *w)
 {
 	const struct wire_headers *h = &w->a->headers;
@@ -184,7 +186,7 @@ void ee_send_sacks(struct engine *e)
 	ee->sack_count = 0;
 }
 
-/* What came so late that the network may just reorder is not behind a gap yet. */
+/* Packets so recent that the network may just have reordered them are not behind a gap yet. */
 bool ee_describe_gap(const struct engine *e, const struct qp *qp, uint8_t map[WIRE_SACK_BYTES])
 {
 	return early_map(e, e->ee->early, qp, psn_add(qp->ee.expected_psn, 1),

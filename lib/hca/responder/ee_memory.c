@@ -55,8 +55,13 @@ static enum wire_outcome scatter(struct ee_work *w, const uint8_t *src, uint32_t
 		if (rwm_fetch_entry(w->qp, &entry) != RWM_VALID_ENTRY)
 			return OUTCOME_LOCAL_LENGTH;
 		n = RTE_MIN(bytes, entry.bytes);
-		s = v2p_map(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->rq_pd,
-			    entry.lkey, entry.va, n, ACCESS_LOCAL_WRITE, &dst, &run);
+		s = v2p_request(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+				&(struct v2p_access){.pd = w->qp->rq_pd,
+						     .key = entry.lkey,
+						     .va = entry.va,
+						     .length = n,
+						     .rights = ACCESS_LOCAL_WRITE},
+				&dst, &run);
 		if (unlikely(s != V2P_SUCCESS)) {
 			refused(w, s, OUTCOME_LOCAL_PROT);
 			return OUTCOME_LOCAL_PROT;
@@ -86,8 +91,8 @@ static enum wire_outcome scatter_grh(struct ee_work *w)
 	return scatter(w, grh, EE_GRH_BYTES, false);
 }
 
-/* Was the payload its sender's until it was copied? False: the packet is looked at again, and
- * dropped, since its reference leads nowhere any more. */
+/* Was the sender's payload still valid when it had been copied? False: the packet is processed
+ * again, and dropped, since its reference leads nowhere any more. */
 static inline bool payload_held(struct ee_work *w)
 {
 	if (likely(!w->a->payload_elsewhere || payload_ref_held(w->a->payload)))
@@ -118,9 +123,7 @@ enum ee_state step_send_scatter(struct ee_work *w)
 static inline enum ee_state vtp_read(struct ee_work *w)
 {
 	const struct wire_headers *h = &w->a->headers;
-	enum v2p_state s =
-		v2p_check(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
-			  qp_number(w->qp), h->rkey, h->va, h->dma_len, ACCESS_REMOTE_READ);
+	enum v2p_state s = ee_check_read(w->e, w->qp, h);
 
 	if (unlikely(s != V2P_SUCCESS))
 		return refused(w, s, OUTCOME_REMOTE_ACCESS);
@@ -149,8 +152,13 @@ enum ee_state step_vtp_cmd(struct ee_work *w)
 		w->write = (struct write_addr){.va = h->va, .rkey = h->rkey, .left = h->dma_len};
 	else
 		w->write = load_addr(w);
-	s = v2p_request(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
-			qp_number(w->qp), w->write.rkey, w->write.va, bytes, ACCESS_REMOTE_WRITE,
+	s = v2p_request(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+			&(struct v2p_access){.pd = w->qp->pd,
+					     .qpn = qp_number(w->qp),
+					     .key = w->write.rkey,
+					     .va = w->write.va,
+					     .length = bytes,
+					     .rights = ACCESS_REMOTE_WRITE},
 			&w->addr, &w->run);
 	return likely(s == V2P_SUCCESS) ? EE_WRITE_DATA : refused(w, s, OUTCOME_REMOTE_ACCESS);
 }
@@ -168,8 +176,13 @@ static __rte_noinline enum v2p_state write_pieces(struct ee_work *w, const uint8
 		at += w->run;
 		src += w->run;
 		bytes -= (uint32_t)w->run;
-		s = v2p_request(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
-				qp_number(w->qp), w->write.rkey, at, bytes, ACCESS_REMOTE_WRITE,
+		s = v2p_request(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+				&(struct v2p_access){.pd = w->qp->pd,
+						     .qpn = qp_number(w->qp),
+						     .key = w->write.rkey,
+						     .va = at,
+						     .length = bytes,
+						     .rights = ACCESS_REMOTE_WRITE},
 				&w->addr, &w->run);
 		if (unlikely(s != V2P_SUCCESS))
 			return s;
@@ -231,11 +244,11 @@ _Static_assert(ACCESS_FLUSH_GLOBAL / WIRE_FLUSH_GLOBAL ==
 
 /*
  * FLUSH. What the queue pair received before has been written by this lcore, in order; once the
- * fence is over, every other CPU sees it, too. Of a whole region, and of no bytes, only key and
- * rights are checked: as for the first byte.
+ * fence is over, every other CPU sees it, too. For a whole region, or no bytes, only key and rights
+ * are checked, as for the first byte.
  *
- * There is nothing to remember of it, and its answer may be given at any time: as that of a
- * duplicate it holds no resource. So it is no matter if the peer counts it as a READ or not.
+ * Nothing about it has to be remembered, and its answer may be given at any time: like that of a
+ * duplicate, it holds no resource. So it does not matter whether the peer counts it as a READ.
  */
 static enum ee_state ee_flush_memory(struct ee_work *w)
 {
@@ -243,9 +256,13 @@ static enum ee_state ee_flush_memory(struct ee_work *w)
 	bool range = !(h->compare & WIRE_FLUSH_LEVELS) && h->swap_add;
 	uint32_t access = (uint32_t)(h->compare & WIRE_FLUSH_PLACEMENTS) * ACCESS_FLUSH_GLOBAL;
 	enum v2p_state s =
-		v2p_check(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, w->qp->pd,
-			  qp_number(w->qp), h->rkey, range ? h->va : 0, range ? h->swap_add : 1,
-			  range ? access : access | V2P_RELATIVE);
+		v2p_check(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+			  &(struct v2p_access){.pd = w->qp->pd,
+					       .qpn = qp_number(w->qp),
+					       .key = h->rkey,
+					       .va = range ? h->va : 0,
+					       .length = range ? h->swap_add : 1,
+					       .rights = range ? access : access | V2P_RELATIVE});
 
 	if (unlikely(s != V2P_SUCCESS))
 		return refused(w, s, OUTCOME_REMOTE_ACCESS);
@@ -264,8 +281,14 @@ enum ee_state step_atomic(struct ee_work *w)
 
 	if (w->op->kind == WIRE_KIND_FLUSH)
 		return ee_flush_memory(w);
-	s = v2p_request(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd, qp_number(qp),
-			h->rkey, h->va, sizeof(uint64_t), access, &w->addr, &w->run);
+	s = v2p_request(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+			&(struct v2p_access){.pd = qp->pd,
+					     .qpn = qp_number(qp),
+					     .key = h->rkey,
+					     .va = h->va,
+					     .length = sizeof(uint64_t),
+					     .rights = access},
+			&w->addr, &w->run);
 	if (unlikely(s != V2P_SUCCESS))
 		return refused(w, s, OUTCOME_REMOTE_ACCESS);
 	/* The peer's address is aligned, but the memory behind it is not: the CPU has no

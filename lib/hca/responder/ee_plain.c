@@ -26,8 +26,13 @@ static inline bool write_plain(struct engine *e, const struct qp *qp, const stru
 	uint8_t *to;
 
 	if (!(qp->access & ACCESS_REMOTE_WRITE) || h->dma_len != bytes ||
-	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd, h->rkey,
-				    h->va, bytes, ACCESS_REMOTE_WRITE, &to)))
+	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+				    &(struct v2p_access){.pd = qp->pd,
+							 .key = h->rkey,
+							 .va = h->va,
+							 .length = bytes,
+							 .rights = ACCESS_REMOTE_WRITE},
+				    &to)))
 		return false;
 	copy_payload(to, a->payload, bytes, ee_is_long(e, bytes));
 	return true;
@@ -42,8 +47,13 @@ static inline bool send_plain(struct engine *e, struct counters *c, struct qp *q
 	uint8_t *to;
 
 	if (!rwm_sees_single(qp, &entry) || entry.bytes < bytes ||
-	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->rq_pd,
-				    entry.lkey, entry.va, bytes, ACCESS_LOCAL_WRITE, &to)))
+	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+				    &(struct v2p_access){.pd = qp->rq_pd,
+							 .key = entry.lkey,
+							 .va = entry.va,
+							 .length = bytes,
+							 .rights = ACCESS_LOCAL_WRITE},
+				    &to)))
 		return false;
 	copy_payload(to, a->payload, bytes, ee_is_long(e, bytes));
 	ee_complete(e, c, qp, &cqe, a->headers.se);
@@ -111,9 +121,7 @@ struct atomic {
 
 static inline bool read_allowed(struct engine *e, const struct qp *qp, const struct wire_headers *h)
 {
-	return h->dma_len - 1 < qp->mtu_bytes &&
-	       v2p_check(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd, qp_number(qp),
-			 h->rkey, h->va, h->dma_len, ACCESS_REMOTE_READ) == V2P_SUCCESS;
+	return h->dma_len - 1 < qp->mtu_bytes && ee_check_read(e, qp, h) == V2P_SUCCESS;
 }
 
 static inline bool atomic_allowed(struct engine *e, const struct qp *qp, struct atomic *x)
@@ -121,8 +129,13 @@ static inline bool atomic_allowed(struct engine *e, const struct qp *qp, struct 
 	uint8_t *at;
 
 	if (x->h.va % sizeof(uint64_t) ||
-	    !v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd, x->h.rkey,
-			   x->h.va, sizeof(uint64_t), ACCESS_REMOTE_ATOMIC, &at))
+	    !v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+			   &(struct v2p_access){.pd = qp->pd,
+						.key = x->h.rkey,
+						.va = x->h.va,
+						.length = sizeof(uint64_t),
+						.rights = ACCESS_REMOTE_ATOMIC},
+			   &at))
 		return false;
 	x->at = (uint64_t *)at;
 	return (uintptr_t)at % sizeof(uint64_t) == 0;

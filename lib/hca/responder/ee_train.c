@@ -16,8 +16,8 @@ static inline bool is_expected(const struct qp *qp, const struct arrival *a)
 	const struct wire_opcode *op = &wire_opcodes[a->headers.opcode];
 
 	return a->headers.psn == qp->ee.expected_psn && !qp->ee.gap && !a->congested &&
-	       a->payload_bytes == qp->mtu_bytes && op->defined &&
-	       qp->ee.message == message_of(op) && qp_receives(qp_state(qp));
+	       a->payload_bytes == qp->mtu_bytes && qp->ee.message == message_of(op) &&
+	       qp_receives(qp_state(qp));
 }
 
 /* Copies from client to client. False: the sender gave the payload up while it was copied. */
@@ -37,8 +37,13 @@ static inline bool write_train(struct engine *e, struct qp *qp, const struct arr
 	uint8_t *to;
 
 	if (!(qp->access & ACCESS_REMOTE_WRITE) || w.left <= bytes ||
-	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd, w.rkey,
-				    w.va, bytes, ACCESS_REMOTE_WRITE, &to)) ||
+	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+				    &(struct v2p_access){.pd = qp->pd,
+							 .key = w.rkey,
+							 .va = w.va,
+							 .length = bytes,
+							 .rights = ACCESS_REMOTE_WRITE},
+				    &to)) ||
 	    unlikely(!copy_referred(a, to, from, bytes, nt)))
 		return false;
 	w.va += bytes;
@@ -56,10 +61,15 @@ static inline bool send_train(struct engine *e, struct qp *qp, const struct arri
 	struct rwm_entry entry;
 	uint8_t *to;
 
-	if (!qp->rwm.open || total > qp->rwm.length ||
-	    rwm_fetch_entry(qp, &entry) != RWM_VALID_ENTRY || entry.bytes < bytes ||
-	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->rq_pd,
-				    entry.lkey, entry.va, bytes, ACCESS_LOCAL_WRITE, &to)) ||
+	if (total > qp->rwm.length || rwm_fetch_entry(qp, &entry) != RWM_VALID_ENTRY ||
+	    entry.bytes < bytes ||
+	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+				    &(struct v2p_access){.pd = qp->rq_pd,
+							 .key = entry.lkey,
+							 .va = entry.va,
+							 .length = bytes,
+							 .rights = ACCESS_LOCAL_WRITE},
+				    &to)) ||
 	    unlikely(!copy_referred(a, to, from, bytes, ee_is_long(e, total))))
 		return false;
 	if (entry.bytes == bytes)

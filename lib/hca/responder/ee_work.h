@@ -29,9 +29,9 @@ enum ee_state {
 	EE_STATES,
 };
 
-/* What follows a packet. */
+/* What is executed after a packet. */
 enum ee_then {
-	EE_NEXT,  /* the one that came behind it */
+	EE_NEXT,  /* the one behind it */
 	EE_AGAIN, /* itself, at the next poll: VirtToPhys has a request pending, or the payload was
 		     copied too late; nothing has happened yet */
 	EE_EARLY, /* those behind it that had come early */
@@ -88,7 +88,7 @@ struct ee_work {
 	uint32_t entry_bytes; /* ... and in its entry */
 };
 
-/* Is the payload of a message that long to bypass the caches? */
+/* Should the payload of a message that long bypass the caches? */
 static inline bool ee_is_long(const struct engine *e, uint64_t message_bytes)
 {
 	uint32_t limit = engine_setting(e, nt_copy_bytes);
@@ -130,8 +130,21 @@ static inline enum ee_state refused(struct ee_work *w, enum v2p_state s, enum wi
 	return fail(w, outcome);
 }
 
-/* An mbuf to carry an answer to nothing that was received, nor does it describe any; NULL: there is
- * none. */
+/* May the peer read what its READ asks for? */
+static inline enum v2p_state ee_check_read(struct engine *e, const struct qp *qp,
+					   const struct wire_headers *h)
+{
+	return v2p_check(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+			 &(struct v2p_access){.pd = qp->pd,
+					      .qpn = qp_number(qp),
+					      .key = h->rkey,
+					      .va = h->va,
+					      .length = h->dma_len,
+					      .rights = ACCESS_REMOTE_READ});
+}
+
+/* An mbuf for an answer that no received packet can carry; its arrival is empty but for the QPN.
+ * NULL: there is none. */
 static inline struct rte_mbuf *answer_alloc(struct engine *e, const struct qp *qp)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(e->clones);
@@ -268,14 +281,14 @@ void ee_fill_gap(struct ee_work *w);
 /*
  * Takes the packets that were kept behind those executed, up to the next gap, or to a READ, which
  * takes several PSNs; at most `room`. Only the last of them asks for an acknowledgement, and
- * ee_fill_gap() passes this over if more follow it: a peer that heard of a part would take what
- * comes next for missing, and repeat it. The caller owns them. Returns how many.
+ * ee_fill_gap() ignores this if more follow it: a peer that got an acknowledgement for a part of
+ * them would consider the rest missing, and repeat it. The caller owns them. Returns how many.
  */
 unsigned ee_take_early(struct execution_engine *ee, struct qp *qp, struct rte_mbuf **run,
 		       unsigned room);
 /* Sends the selective acknowledgements of the burst. */
 void ee_send_sacks(struct engine *e);
-/* A packet has come that had come before. */
+/* A packet has arrived for the second time. */
 void ee_came_twice(struct qp *qp, uint32_t psn);
 /* The NAK of the gap does not wait any more. */
 void ee_wait_no_more(struct engine *e, struct qp *qp);

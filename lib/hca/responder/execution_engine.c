@@ -501,7 +501,7 @@ void ee_destroy(struct engine *e)
 	e->ee = NULL;
 }
 
-/* What came early is no loss: its sender, if it is another one, sends it again. */
+/* Dropping what came early loses nothing: its sender, if it is another HCA, sends it again. */
 void responder_drop_orphans(struct engine *e, const struct v2p *sender)
 {
 	early_clear(e->ee->early);

@@ -51,11 +51,11 @@ void ee_close_gap(struct engine *e, struct qp *qp);
  * EE_RESPG. */
 unsigned ee_late_gaps(struct engine *e);
 
-/* Does one wait? Its lcore must not sleep: the NAK would be late. */
+/* Does such a NAK wait? Then the lcore must not sleep, or the NAK would be late. */
 bool ee_gap_waits(const struct engine *e);
 
 /* Which packets are kept behind the expected PSN of the queue pair: bit i of byte k is that of
- * EPSN + 1 + 8 k + i. False: none that says anything of a gap. */
+ * EPSN + 1 + 8 k + i. False: none that shows a gap. */
 bool ee_describe_gap(const struct engine *e, const struct qp *qp, uint8_t map[WIRE_SACK_BYTES]);
 
 /* Packets that came early and are kept. */

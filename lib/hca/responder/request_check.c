@@ -48,8 +48,7 @@ static inline bool has_resource(const struct qp *qp)
 	return (uint8_t)(qp->ee.reads_issued - qp->respg.reads_done) < qp->max_dest_rd_atomic;
 }
 
-/* Annex A19: it asks for something, for nothing that we do not know, and for nothing that the queue
- * pair does not allow. */
+/* Annex A19: the FLUSH asks for something, and only for what we know and the queue pair allows. */
 static bool flush_allowed(const struct qp *qp, const struct wire_headers *h)
 {
 	uint64_t placement = h->compare & WIRE_FLUSH_PLACEMENTS;

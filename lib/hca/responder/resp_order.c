@@ -107,8 +107,8 @@ static void put_duplicate(const struct qp_table *t, struct counters *c, struct q
 		count(c, COUNTER_drop_duplicate);
 }
 
-/* An ACK or NAK behind another one: the later PSN says it all. Returns false if it must wait
- * itself. */
+/* Merges an ACK or NAK into one that waits at the end: the later PSN covers both. Returns false if
+ * it must wait itself. */
 static bool supersede(struct qp *qp, const struct arrival *a)
 {
 	struct answer *last = qp->respg.tail;
@@ -123,7 +123,8 @@ static bool supersede(struct qp *qp, const struct arrival *a)
 	return true;
 }
 
-/* An honest peer's acknowledgements stand between its READs: there are no more of them. */
+/* An honest peer's acknowledgements stand between its READs, so there are places for all of
+ * them. */
 static void put_ack(const struct qp_table *t, struct counters *c, struct qp *qp,
 		    const struct arrival *a)
 {

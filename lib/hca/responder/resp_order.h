@@ -3,10 +3,10 @@
 #define RESPONDER_RESP_ORDER_H
 /*
  * The order of one QP's answers (C9-63, C9-101, C9-104, C9-110): a list in PSN order of what waits
- * in RespPktGen, the READ being answered at its head. What waits is a copy of a few words in a
- * place of the QP's own: it holds no packet buffer, and QPs take nothing from each other. There is
- * always a place for a new READ or atomic, as max_dest_rd_atomic bounds them (an answer that
- * replaces others holds their resources); for acknowledgements and duplicates there are
+ * in RespPktGen, the READ being answered at its head. A waiting answer is a copy of a few words in
+ * one of the QP's own places: it holds no packet buffer, and QPs take nothing from each other.
+ * There is always a place for a new READ or atomic, as max_dest_rd_atomic bounds them (an answer
+ * that replaces others holds their resources); for acknowledgements and duplicates there are
  * order_others_max() more. Stage responder_exec.
  */
 #include "base/counters.h"
@@ -32,7 +32,7 @@ void order_pop(struct qp *qp);
 /* Drops all of it. */
 void order_purge(struct qp *qp);
 
-/* A NAK after which nothing more follows waits at the end of the list, which is not empty. */
+/* Does the list, which is not empty, end with a NAK after which nothing more follows? */
 bool order_ends_in_fatal_nak(const struct qp *qp);
 
 /* PSN of the next packet that this answer needs. */

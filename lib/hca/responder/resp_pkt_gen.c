@@ -2,11 +2,11 @@
 /*
  * RespPktGen: builds acknowledgements, atomic acknowledgements, READ responses and congestion
  * notification packets as complete frames. Takes from EE_RESPG, reads client memory (READ), puts
- * into RESPG_TXA. Stage responder_exec. Without a packet buffer or room it continues where it was
- * at the next poll.
+ * into RESPG_TXA. Stage responder_exec. If a packet buffer or room is missing, it continues at the
+ * next poll where it stopped.
  *
- * A QP without waiting answers is answered at once, unless it is a READ that is long or has to
- * wait. The others are in a list and take turns, a quantum of payload each.
+ * An answer of a QP that has none waiting is sent at once, unless it answers a READ that is long or
+ * has to wait. QPs with waiting answers are in a list and take turns, a quantum of payload each.
  */
 #include <rte_malloc.h>
 #include "base/copy_bytes.h"
@@ -63,7 +63,7 @@ struct resp_pkt_gen {
 	uint16_t ip_id;	       /* IPv4 identification of the last frame */
 	struct resp_run run;   /* within a poll */
 	uint32_t coupled;      /* packets of this poll's trains beyond the first of each */
-	uint32_t read_packets; /* that this poll has made of READs that waited */
+	uint32_t read_packets; /* packets that this poll has made of waiting READs */
 	/* Results of atomics that came in trains, a FIFO parallel to EE_RESPG; free-running
 	 * indices. */
 	uint32_t results_put, results_taken;
@@ -114,12 +114,6 @@ static inline bool may_make_frame(const struct resp_pkt_gen *p)
 static inline struct rte_mbuf *next_buffer(const struct resp_pkt_gen *p)
 {
 	return p->spare[p->spares - 1];
-}
-
-/* Where its payload begins. */
-static inline uint8_t *payload_of(const struct rte_mbuf *m)
-{
-	return (uint8_t *)m->buf_addr + HEADROOM_BYTES;
 }
 
 /* Writes the headers of a frame that may begin a run. */
@@ -187,8 +181,8 @@ static inline void respg_put_frame(struct resp_pkt_gen *p, const struct qp *qp, 
 	p->run.open = NULL;
 }
 
-/* Stores the ICRC of a frame. Apart from its headers: directly after their stores, the wide loads
- * would have to wait for them. */
+/* Stores the ICRC of a frame. Not right after its headers: the wide loads would have to wait for
+ * their stores. */
 static inline void finish_icrc(struct rte_mbuf *m)
 {
 	struct packet *packet = packet_of(m);
@@ -218,8 +212,8 @@ static void pass_on(struct engine *e, struct resp_pkt_gen *p)
 	channel_put(&e->channel[CHANNEL_RESPG_TXA], p->out, p->outs);
 }
 
-/* Makes a frame of the payload in the next buffer, along the QP's path. crc, ref: as respg_put_frame()
- * has them. */
+/* Makes a frame of the payload in the next buffer, along the QP's path. crc, ref: as
+ * respg_put_frame() has them. */
 static inline void seal(struct engine *e, struct resp_pkt_gen *p, const struct qp *qp,
 			struct wire_headers *h, uint32_t payload_bytes, const uint32_t *crc,
 			bool ref)
@@ -289,7 +283,7 @@ static inline void respg_train_open(const struct engine *e, struct resp_pkt_gen 
 	t->next_psn = psn_add(psn, 1);
 }
 
-/* Where the payload of an answer goes that joins the open train; NULL: it may not join. */
+/* Where the payload of an answer that joins the open train goes; NULL: it may not join. */
 static inline uint8_t *respg_train_place(const struct resp_pkt_gen *p, const struct qp *qp,
 					 uint8_t opcode, uint32_t psn, uint32_t payload_bytes)
 {
@@ -337,7 +331,7 @@ static void answer_atomic(struct engine *e, struct resp_pkt_gen *p, struct count
 	respg_train_open(e, p, psn);
 }
 
-/* What is kept now. It acknowledges no READ, so it overtakes answers that wait. */
+/* Reports what is kept now. A SACK acknowledges no READ, so it overtakes answers that wait. */
 static __rte_noinline void answer_sack(struct engine *e, struct resp_pkt_gen *p, struct counters *c,
 				       const struct qp *qp)
 {
@@ -359,8 +353,13 @@ static enum v2p_state copy_read(struct engine *e, const struct qp *qp, const str
 		uint64_t run;
 		uint8_t *src;
 		enum v2p_state s = v2p_request(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
-					       qp->pd, qp_number(qp), a->rkey, va, bytes,
-					       ACCESS_REMOTE_READ, &src, &run);
+					       &(struct v2p_access){.pd = qp->pd,
+								    .qpn = qp_number(qp),
+								    .key = a->rkey,
+								    .va = va,
+								    .length = bytes,
+								    .rights = ACCESS_REMOTE_READ},
+					       &src, &run);
 		uint32_t n = (uint32_t)RTE_MIN((uint64_t)bytes, run);
 
 		if (unlikely(s != V2P_SUCCESS))
@@ -381,8 +380,13 @@ static inline bool refer_read(struct engine *e, const struct qp *qp, const struc
 			      uint8_t *dst, uint32_t bytes, uint32_t packets)
 {
 	if (bytes < PAYLOAD_REF_BYTES_MIN || !engine_setting(e, payload_refs) ||
-	    !payload_ref_make(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd, a->rkey,
-			      a->va + a->done_bytes, bytes, ACCESS_REMOTE_READ, NULL, dst))
+	    !payload_ref_make(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+			      &(struct v2p_access){.pd = qp->pd,
+						   .key = a->rkey,
+						   .va = a->va + a->done_bytes,
+						   .length = bytes,
+						   .rights = ACCESS_REMOTE_READ},
+			      NULL, dst))
 		return false;
 	count_n(stage_counters(e, STAGE_RESPONDER_EXEC), COUNTER_payload_refs, packets);
 	return true;
@@ -460,9 +464,9 @@ static enum v2p_state read_packet(struct engine *e, struct resp_pkt_gen *p, stru
 	return V2P_SUCCESS;
 }
 
-/* C9-100: the READ ends early with a NAK of the failing packet's PSN, and with it the QP. It was
- * counted when it was validated (C9-148): the NAK says so only if a packet of the answer did, as no
- * MSN goes back. */
+/* C9-100: the READ ends early with a NAK of the failing packet's PSN, and the QP fails with it. The
+ * MSN counted the READ when it was validated (C9-148): the NAK shows that only if a packet of the
+ * answer did, as no MSN goes back. */
 static void fail_read(struct engine *e, struct resp_pkt_gen *p, struct counters *c, struct qp *qp)
 {
 	const struct answer *a = qp->respg.head;
@@ -648,8 +652,8 @@ static __rte_noinline void respg_take_paced(struct engine *e, struct resp_pkt_ge
 			qp_list_add(&p->active, qp);
 }
 
-/* As many packets of READs may leave in a poll as frames: the next stages copy what trains refer
- * to, and serve nobody else meanwhile. */
+/* A poll may make as many packets of READs as frames: the next stages copy what trains refer to,
+ * and serve no other QP meanwhile. */
 static inline bool may_serve(const struct resp_pkt_gen *p)
 {
 	return may_make_frame(p) && p->read_packets < RESPG_FRAMES_MAX;
@@ -687,8 +691,13 @@ static inline bool answer_short_read(struct engine *e, struct resp_pkt_gen *p, s
 
 	if (bytes - 1 >= RTE_MIN((uint32_t)SMALL_BYTES, (uint32_t)qp->mtu_bytes) ||
 	    unlikely(qp->respg.flow.cc.rate) || unlikely(qp_state(qp) == QP_ERR) ||
-	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, qp->pd, a->rkey,
-				    a->va, bytes, ACCESS_REMOTE_READ, &src)))
+	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+				    &(struct v2p_access){.pd = qp->pd,
+							 .key = a->rkey,
+							 .va = a->va,
+							 .length = bytes,
+							 .rights = ACCESS_REMOTE_READ},
+				    &src)))
 		return false;
 	copy_bytes(payload, src, bytes);
 	h.pad = -bytes & 3;
@@ -706,7 +715,8 @@ static inline bool answer_short_read(struct engine *e, struct resp_pkt_gen *p, s
 	return true;
 }
 
-/* With no other answer of its QP waiting. False: it has to wait, and nothing has happened. */
+/* Sends an answer of a QP that has no other waiting. False: it has to wait, and nothing has
+ * happened. */
 static inline bool answer_at_once(struct engine *e, struct resp_pkt_gen *p, struct counters *c,
 				  struct qp *qp, const struct arrival *a)
 {
@@ -721,7 +731,7 @@ static inline bool answer_at_once(struct engine *e, struct resp_pkt_gen *p, stru
 	return true;
 }
 
-/* A short answer of an idle QP leaves at once; of the others a copy waits. */
+/* A short answer of an idle QP leaves at once; copies of the others wait. */
 static inline void accept_one(struct engine *e, struct resp_pkt_gen *p, struct counters *c,
 			      struct qp *qp, const struct arrival *a)
 {
@@ -758,8 +768,8 @@ static inline bool answers_train(const struct arrival *a)
 	return a->packets > 1 && (a->response == RESPONSE_READ || a->response == RESPONSE_ATOMIC);
 }
 
-/* The queue pair is gone, and forget_packets() may have made the answer none. The results of a
- * train are still there. */
+/* The queue pair is gone, and forget_packets() may have made the answer RESPONSE_NONE. The results
+ * of a train are still there. */
 static void drop_answers(struct resp_pkt_gen *p, struct counters *c, const struct arrival *a)
 {
 	count(c, COUNTER_drop_qp_state);

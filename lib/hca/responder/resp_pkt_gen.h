@@ -2,9 +2,9 @@
 #ifndef RESPONDER_RESP_PKT_GEN_H
 #define RESPONDER_RESP_PKT_GEN_H
 /*
- * RespPktGen (doc/modules.md#resppktgen): builds the frames that ExecutionEngine asks for.
- * EE_RESPG → RESPG_TXA. Stage responder_exec. Its output are complete frames with ICRC, struct
- * packet with PACKET_BUILT.
+ * RespPktGen (doc/modules.md#resppktgen): builds the frames that ExecutionEngine asks for. EE_RESPG
+ * → RESPG_TXA. Stage responder_exec. Its output is complete frames with ICRC, struct packet with
+ * PACKET_BUILT.
  */
 #include "pipeline/engine.h"
 #include "pipeline/message.h"
@@ -31,8 +31,8 @@ void respg_forget(struct engine *e, struct qp *qp);
  */
 void respg_notify(const struct engine *e, struct qp *qp);
 
-/* The same, if RequesterRecvControl has counted marked READ responses since the last call. And the
- * other way round: if a CNP has come, READ responses slow down. */
+/* The same, if RequesterRecvControl has counted marked READ responses since the last call.
+ * Conversely, if a CNP has come, READ responses slow down. */
 void respg_take_news(const struct engine *e, struct qp *qp);
 
 /* EE → RESPG: the results of atomics that came in a train, one for each, in order. Other atomics

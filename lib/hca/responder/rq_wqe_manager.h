@@ -47,7 +47,7 @@ static inline uint32_t rwm_credits(const struct qp *qp)
 	return RTE_MIN(rwm_claimed(qp), qp->rq_entries);
 }
 
-/* Those that a message to come could have. */
+/* Receive descriptors left for later messages. */
 static inline uint32_t rwm_available(const struct qp *qp)
 {
 	uint32_t n = rwm_credits(qp);
@@ -90,7 +90,8 @@ static inline enum rwm_result rwm_open(struct counters *c, struct qp *qp)
  * descriptor is open. RWM_VALID_ENTRY (*out filled), RWM_INVALID_ENTRY. */
 enum rwm_result rwm_fetch_entry(struct qp *qp, struct rwm_entry *out);
 
-/* Is the next descriptor in the buffer, not open, and of one entry? True: it is *out; nothing has changed. */
+/* Is the next descriptor in the buffer, not open, and of one entry? True: it is *out; nothing has
+ * changed. */
 bool rwm_sees_single(const struct qp *qp, struct rwm_entry *out);
 
 /* CMD_UPDATE_ENTRY: `bytes` more of the current entry are used, not all that it had left. */

@@ -8,12 +8,21 @@
 #include "context/srq.h"
 #include "srq_take.h"
 
+/* Tells the client, unless the CEU has given up the queue since the packet came. */
+static void raise_event(struct counters *c, const struct srq *s, enum eqe_type type)
+{
+	uint32_t srqn = __atomic_load_n(&s->srqn, __ATOMIC_RELAXED);
+
+	if (likely(srqn))
+		eq_post(s->completion, c, s->client, type, srqn);
+}
+
 /* The client's counts for this queue cannot be trusted any more. Its other queues continue. */
 static enum rwm_result give_up(struct counters *c, struct srq *s)
 {
 	count(c, COUNTER_srq_errors);
 	__atomic_store_n(&s->state, SRQ_ERROR, __ATOMIC_RELAXED);
-	eq_post(s->completion, c, s->client, EQE_SRQ_ERROR, s->srqn);
+	raise_event(c, s, EQE_SRQ_ERROR);
 	return RWM_BAD_QUEUE;
 }
 
@@ -36,7 +45,7 @@ enum rwm_result srq_take(struct counters *c, struct qp *qp)
 	count(c, COUNTER_srq_taken);
 	if (unlikely(srq_limit_reached(s, claimed - 1))) {
 		count(c, COUNTER_srq_limits);
-		eq_post(s->completion, c, s->client, EQE_SRQ_LIMIT, s->srqn);
+		raise_event(c, s, EQE_SRQ_LIMIT);
 	}
 	return RWM_VALID_ENTRY;
 }

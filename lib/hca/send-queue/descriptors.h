@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SEND_QUEUE_DESCRIPTORS_H
 #define SEND_QUEUE_DESCRIPTORS_H
-/* Descriptors in mbufs: fetching them from a send queue, and how many clients hold. Stage
+/* Descriptors in mbufs: fetches them from a send queue and counts those that clients hold. Stage
  * doorbell_wqe. */
 #include <rte_memcpy.h>
 #include "context/qp_context.h"
@@ -15,14 +15,14 @@ static inline void descriptors_take(struct engine *e, uint32_t client, uint32_t 
 	__atomic_fetch_add(&e->held_total, n, __ATOMIC_RELAXED);
 }
 
-/* Is more in use than the doorbells of one user can take (two thirds) and what WQEParse makes of them
- * in a poll? Then QPs of users who hold many get less ahead of their sending. */
+/* Are more in use than one user's doorbells can take (two thirds) plus what WQEParse makes of them
+ * in a poll? Then QPs of users that hold many may fetch less ahead of sending. */
 static inline bool descriptors_scarce(const struct engine *e)
 {
 	return __atomic_load_n(&e->held_total, __ATOMIC_RELAXED) > e->descriptor_share / 5 * 4;
 }
 
-/* Fetches a descriptor ahead of time. Nothing is checked but that it begins in the queue. */
+/* Prefetches a descriptor. Checks only that it begins in the queue. */
 static inline void wqe_prefetch(const struct qp *q, uint32_t offset, uint32_t units)
 {
 	if (unlikely(offset >= q->sq_bytes))
@@ -40,8 +40,8 @@ static inline bool request_chains(struct rte_mbuf *m)
 	return (ee_nds & WQE_NEXT_NDS_MASK) != 0 && !(ee_nds & WQE_NEXT_D);
 }
 
-/* Blocks of 64 bytes where that stays in the queue (its length is a multiple of 64): no call, no
- * branch on the length. */
+/* Copies in blocks of 64 bytes where that stays in the queue (whose length is a multiple of 64): no
+ * call, no branch on the length. */
 static inline void copy_units(uint8_t *to, const uint8_t *sq, uint32_t offset, uint32_t bytes)
 {
 	if (unlikely(offset % 64)) {

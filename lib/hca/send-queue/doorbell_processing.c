@@ -15,29 +15,29 @@ enum {
 	USER_DESCRIPTORS_MIN = 64,
 	COUNT_POLLS = 16, /* between two counts of what users hold */
 	USER_UNKNOWN = USERS_MAX,
-	FEW_CLIENTS = 64,    /* up to so many, each poll looks at every one; else at as many that */
-	LATELY_NS = 200000,  /* ... have rung, and at all that have within this time ... */
-	SILENT_PER_POLL = 8, /* ... and at so many of the others in turn */
+	FEW_CLIENTS = 64,    /* up to this many, each poll checks all; else up to this many */
+	LATELY_NS = 200000,  /* ... that have rung, all that have within this time ... */
+	SILENT_PER_POLL = 8, /* ... and this many of the others in turn */
 };
 
 struct doorbell_fifo {
 	struct uar_page *uar; /* atomic; control thread writes */
 	uint32_t consumer;
 	uint32_t user;	  /* of the client; USER_UNKNOWN until it rings for the first time */
-	uint64_t rung_ns; /* when a doorbell was taken last; 0: never, so long ago */
+	uint64_t rung_ns; /* when a doorbell was last taken; 0: never, which is long ago */
 	bool recent;	  /* in dbp.recent */
 };
 
 struct dbp {
 	uint32_t end;  /* one past the highest client that was ever attached; atomic; control thread
 			  writes */
-	uint32_t next; /* client to begin with, for fairness; of many: the silent one */
-	/* Of many: those that have rung, in any order, and the one to begin with. */
+	uint32_t next; /* client to begin with, for fairness; among many: the silent one */
+	/* If there are many: those that have rung, in any order, and the one to begin with. */
 	uint32_t recent[CLIENTS_MAX], recent_count, recent_next;
 	bool asleep;
 	uint32_t cpu; /* of the lcore, plus 1; 0: not known */
 	struct doorbell_fifo fifo[CLIENTS_MAX];
-	uint32_t polls, counted; /* so far; then, users' descriptors were counted last */
+	uint32_t polls, counted; /* polls so far; when users' descriptors were last counted */
 	uint32_t user_held[USERS_MAX + 1];
 };
 
@@ -62,7 +62,7 @@ void dbp_set_client(struct engine *e, uint32_t client, struct uar_page *uar)
 		d->fifo[client].rung_ns = 0;
 		d->fifo[client].user = USER_UNKNOWN;
 		__atomic_store_n(&uar->daemon_cpu, d->cpu, __ATOMIC_RELAXED);
-		/* If this is just changing, the first doorbell waits for the sleep's end. */
+		/* If this changes just now, the first doorbell waits until the sleep ends. */
 		__atomic_store_n(&uar->daemon_asleep, __atomic_load_n(&d->asleep, __ATOMIC_RELAXED),
 				 __ATOMIC_RELAXED);
 	}
@@ -166,7 +166,8 @@ static struct qp *doorbell_qp(struct engine *e, uint32_t client, uint32_t qpn, s
 	return q;
 }
 
-/* One doorbell into m; false: it was refused (counted) or needs no descriptor. */
+/* Fetches the descriptor of one doorbell into m. False: the doorbell was refused (counted) or needs
+ * no descriptor. */
 static bool take_doorbell(struct engine *e, uint32_t client, uint64_t doorbell, struct rte_mbuf *m,
 			  struct counters *c)
 {
@@ -195,7 +196,7 @@ static bool take_doorbell(struct engine *e, uint32_t client, uint64_t doorbell, 
 	return true;
 }
 
-/* Where the descriptor that a doorbell names probably lies: not checked, only prefetched. */
+/* Prefetches the descriptor that a doorbell names, which has not been checked. */
 static void prefetch_descriptor(struct engine *e, uint64_t doorbell)
 {
 	uint32_t offset = ((uint32_t)doorbell >> DOORBELL_OFFSET_SHIFT) * WQE_UNIT_BYTES;
@@ -206,8 +207,8 @@ static void prefetch_descriptor(struct engine *e, uint64_t doorbell)
 		wqe_prefetch(q, offset, w1 & DOORBELL_SIZE_MASK);
 }
 
-/* The doorbells that wait, up to n, into bell[]. All at once: their descriptors then come from the
- * client's cache side by side, not one behind the other. */
+/* Takes up to n waiting doorbells into bell[]. All at once, so that the fetches of their
+ * descriptors from the client's cache overlap. */
 static unsigned look(struct engine *e, struct doorbell_fifo *f, struct uar_page *uar,
 		     uint64_t *bell, unsigned n)
 {
@@ -231,8 +232,9 @@ static void count_users(const struct engine *e, struct dbp *d)
 	d->counted = d->polls;
 }
 
-/* How many more descriptors the user of a client may hold, when more than half are in use: twice as
- * many as are free, or some in any case. What his clients have given back counts a little later. */
+/* How many more descriptors a client's user may hold when more than half are in use. The limit is
+ * twice as many as are free, or USER_DESCRIPTORS_MIN if that is more. What the user's clients have
+ * given back counts a little later. */
 static __rte_noinline uint32_t user_share(const struct engine *e, uint32_t client, uint32_t left)
 {
 	struct dbp *d = e->dbp;
@@ -269,7 +271,7 @@ static unsigned client_share(const struct engine *e, uint32_t client, unsigned n
 	return RTE_MIN(n, more);
 }
 
-/* The queue pair may just have been destroyed. */
+/* The user of a request's queue pair, which may just have been destroyed. */
 static __rte_noinline uint32_t user_of(const struct engine *e, struct rte_mbuf *m)
 {
 	const struct qp *q = qp_find(e->qps, request_of(m)->qpn);
@@ -323,7 +325,7 @@ static __rte_always_inline unsigned take_client(struct engine *e, uint32_t clien
 	return got;
 }
 
-/* The one after *at, of n, round and round. */
+/* Advances *at cyclically through 0 to n - 1. Returns it. */
 static inline uint32_t dbp_step(uint32_t *at, uint32_t n)
 {
 	if (++*at >= n)
@@ -361,7 +363,7 @@ static unsigned poll_silent(struct engine *e, uint32_t end, struct rte_mbuf **m,
 	return got;
 }
 
-/* Is it to be looked at in each poll? One that rings now and then is, unless there are many. */
+/* Should each poll check this client? Yes if it has rung lately, or if few have rung at all. */
 static bool stays(const struct engine *e, const struct doorbell_fifo *f)
 {
 	return __atomic_load_n(&f->uar, __ATOMIC_ACQUIRE) &&
@@ -385,12 +387,12 @@ static unsigned poll_recent(struct engine *e, struct rte_mbuf **m, unsigned room
 	return got;
 }
 
-/* A look at a client's page costs a cache line or two, and one user may have a thousand clients: those
- * that do nothing must not slow down each round for the others. */
+/* Checking a client's page costs a cache line or two, and one user may have a thousand clients:
+ * idle ones must not slow down each round for the others. */
 static __rte_noinline unsigned poll_many(struct engine *e, uint32_t end, struct rte_mbuf **m,
 					 unsigned room)
 {
-	/* Half of the room is for either. */
+	/* The silent ones get half of the room at most. */
 	unsigned got = poll_silent(e, end, m, (room + (e->dbp->polls & 1)) / 2);
 
 	return got + poll_recent(e, m + got, room - got);
@@ -406,7 +408,7 @@ static __rte_noinline unsigned dbp_work(struct engine *e)
 	unsigned got;
 
 	d->polls++;
-	/* Before the lcore sleeps nobody may be missed. */
+	/* Before the lcore sleeps, no client may be missed. */
 	if (likely(end <= FEW_CLIENTS || d->asleep))
 		got = poll_all(e, end, m, room);
 	else

@@ -12,11 +12,11 @@ void dbp_destroy(struct engine *e);
 /* Returns how many it handled. */
 unsigned dbp_poll(struct engine *e);
 
-/* Does that user hold more descriptors than are left to take? While they are scarce
- * (descriptors_scarce()); may be some polls old. */
+/* Does the user hold more descriptors than are left to take? Only while they are scarce
+ * (descriptors_scarce()); the answer may be some polls old. */
 bool dbp_user_has_many(const struct engine *e, uint32_t user);
 
-/* Do QPs of that user get less ahead of their sending for now? */
+/* Must QPs of that user fetch less ahead of sending for now? */
 static inline bool dbp_user_gets_less(const struct engine *e, uint32_t user)
 {
 	return unlikely(descriptors_scarce(e)) && dbp_user_has_many(e, user);

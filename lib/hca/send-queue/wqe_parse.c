@@ -34,7 +34,8 @@ enum wp_state {
 struct wp {
 	struct rte_mbuf *held; /* a request that VirtToPhys has pending: retried before others */
 	bool again;	       /* the request in hand is one */
-	/* For the descriptors of chains, each had before the one in front of it is parsed. Within one poll. */
+	/* Buffers for chained descriptors: each is taken before the descriptor in front of it is
+	 * parsed. Within one poll. */
 	struct rte_mbuf *spare[BURST];
 	unsigned spares;
 };
@@ -151,7 +152,7 @@ static enum wp_state atomic_seg(struct parse *p)
 	return WP_IDLE;
 }
 
-/* Does the descriptor hold what the local operation says, and nothing that has no meaning? */
+/* Does the descriptor have the units that its local operation needs, with reserved fields zero? */
 static bool local_units(struct parse *p)
 {
 	const struct wqe_register *reg;
@@ -204,8 +205,8 @@ static enum wp_state wp_judge(struct parse *p)
 /* The longest message has as many packets as may be outstanding, at the smallest path MTU. */
 _Static_assert(MESSAGE_BYTES_MAX / 256 == PSN_WINDOW, "C9-61 and C9-72 are one");
 
-/* Is that a length the request can have? Of what is longer than eight bytes those operations that
- * move just eight take the first. */
+/* Is that a length the request can have? Operations that move just eight bytes take the first eight
+ * of a longer one. */
 static inline bool length_fits(const struct parse *p, uint64_t *length)
 {
 	if (p->r->traits & USER_EIGHT_BYTES) {
@@ -231,17 +232,22 @@ static enum wp_state inline_seg(struct parse *p)
 	return WP_IDLE;
 }
 
-/* Local access of every entry, where it must be known before the first packet leaves: entries that
- * a response is written to, and messages of several packets. A single packet is checked when it is
- * copied; so is a key that a fast registration further ahead in the queue may still make good. */
+/* Checks local access to every entry where it must be known before the first packet leaves: entries
+ * that a response is written to, and messages of several packets. A single packet is checked when
+ * it is copied; so is a key that a fast registration further ahead in the queue may still make
+ * valid. */
 static enum v2p_state entries_allowed(struct parse *p, const struct wqe_data *d, uint32_t units)
 {
 	uint32_t access = p->r->traits & USER_SCATTERS ? ACCESS_LOCAL_WRITE : V2P_LOCAL_READ;
 	enum v2p_state s;
 
 	for (uint32_t i = 0; i < units; i++) {
-		s = v2p_check(p->e->v2p_port[STAGE_DOORBELL_WQE], V2P_WP_DATA, p->q->pd, 0,
-			      d[i].lkey, d[i].addr, d[i].length, access);
+		s = v2p_check(p->e->v2p_port[STAGE_DOORBELL_WQE], V2P_WP_DATA,
+			      &(struct v2p_access){.pd = p->q->pd,
+						   .key = d[i].lkey,
+						   .va = d[i].addr,
+						   .length = d[i].length,
+						   .rights = access});
 		if (unlikely(s != V2P_SUCCESS) && s != V2P_PENDING) {
 			enum v2p_state may = v2p_may_become(p->e->v2p, d[i].lkey);
 
@@ -344,7 +350,7 @@ static bool parse_descriptor(struct engine *e, const struct qp *q, struct rte_mb
 	return !p.again;
 }
 
-/* Prefetches a few descriptors ahead: a chain usually lies in the queue at even distances. */
+/* Prefetches a few descriptors ahead: a chain's usually lie at even distances in the queue. */
 static void prefetch_chain(const struct qp *q, uint32_t from, uint32_t to, uint32_t units)
 {
 	wqe_prefetch(q, to + 6 * (to - from), units); /* wraps if the chain goes back */
@@ -377,7 +383,7 @@ static bool fetch_next(struct engine *e, const struct qp *q, struct rte_mbuf *m,
 	return true;
 }
 
-/* At most `most`, 1 at least. False: there is none. */
+/* Takes at most `most` spares, at least 1. False: none is free. */
 static bool spares_take(struct engine *e, struct wp *w, unsigned most)
 {
 	most = RTE_MIN(most, (unsigned)BURST);
@@ -477,16 +483,16 @@ static __rte_noinline unsigned wp_work(struct engine *e)
 {
 	struct wp *w = e->wp;
 	struct channel *out = &e->channel[CHANNEL_WP_DP];
-	/* No more than RequesterTransControl sends in a poll: what went ahead of it would hold the
+	/* No more than RequesterTransControl sends in a poll: requests further ahead would hold
 	 * descriptors that others need for whole chains. */
 	unsigned room = RTE_MIN(channel_room(out), (unsigned)BURST);
 	unsigned back = channel_room(&e->channel[CHANNEL_WP_WS]);
 	struct rte_mbuf *m[BURST], *one;
 	unsigned n = 0, taken = 0;
 
-	/* One at a time: how many requests a chain makes is not known before. Each request taken
-	 * makes at least one; without room for it, or for the rest of its chain, it stays where it
-	 * is. */
+	/* One at a time: how many requests a chain makes is not known in advance. Each request
+	 * taken makes at least one; without room for it, or for the rest of its chain, it stays
+	 * where it is. */
 	while (n < room && taken < back && take_one(e, &one)) {
 		n += take_request(e, one, m + n, room - n);
 		taken++;

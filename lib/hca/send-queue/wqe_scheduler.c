@@ -7,8 +7,8 @@
  *
  * In the hardware one waiting doorbell holds up Q1; here each queue pair has its own list, and
  * queue pairs take turns. A queue pair that has `pipeline_depth` requests between here and
- * RequesterTransControl is parked until some of them finish: so a peer that does not answer holds
- * only a few descriptors.
+ * RequesterTransControl is parked until some of them finish: so one whose peer does not answer
+ * holds only a few descriptors.
  */
 #include <errno.h>
 #include "pipeline/parking.h"
@@ -121,7 +121,7 @@ static unsigned take_doorbells(struct engine *e)
 	return n;
 }
 
-/* How many requests the QP may have more in the pipeline; 0: it is parked until
+/* How many more requests the QP may have in the pipeline; 0: it is parked until
  * RequesterTransControl has consumed some, or the CEU leaves SQD. */
 static uint32_t allowance(struct engine *e, struct qp *q)
 {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The MPT (doc/virt-to-phys.md#mpt): entries come and go (CEU), change whole (data path), and are
- * looked up when the short way of v2p_map() does not do. Any lcore but where said otherwise.
+ * The MPT (doc/virt-to-phys.md#mpt): creates and removes entries (CEU), replaces them as a whole
+ * (data path), and looks them up when the short path of v2p_request() does not suffice. Any lcore
+ * unless said otherwise.
  */
 #include <errno.h>
 #include <rte_pause.h>
 #include "base/assert.h"
 #include "v2p_priv.h"
 
-bool v2p_map_second(struct v2p_port *port, uint32_t pd, uint32_t key, uint64_t va, uint64_t length,
-		    uint32_t access, uint8_t **addr)
+bool v2p_map_second(struct v2p_port *port, const struct v2p_access *a, uint8_t **addr)
 {
 	const struct tpt_cache *c = &port->v2p->mpt_cache;
-	uint32_t n = v2p_index(port->v2p, key) & c->set_mask, seq;
+	uint32_t n = v2p_index(port->v2p, a->key) & c->set_mask, seq;
 	const struct mpt_entry *m = (const struct mpt_entry *)mpt_lines(c, n) + 1;
 	struct tpt_set *s = &c->sets[n];
 
 	seq = __atomic_load_n(&s->seq, __ATOMIC_ACQUIRE);
-	return mpt_is(m, key) && mpt_allows(port, m, s, 1, seq, pd, key, va, length, access, addr);
+	return mpt_is(m, a->key) && mpt_allows(port, m, s, 1, seq, a, addr);
 }
 
 /* A read miss: select and replace with what memory holds, which is not dirty. */

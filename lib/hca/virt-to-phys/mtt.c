@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The MTT (doc/virt-to-phys.md#mtt): addresses of the pages of entries that are not contiguous.
- * Look-ups on any lcore, changes by the CEU on the control thread, those that a fast registration
- * has to itself by the work request's lcore. Pages that follow one another in memory are given as
- * one piece.
+ * Look-ups on any lcore, changes by the CEU on the control thread; a fast registration's own
+ * entries are changed on the work request's lcore. Pages that are consecutive in memory are
+ * returned as one piece.
  */
 #include <errno.h>
 #include <rte_common.h>

@@ -5,6 +5,11 @@
 
 enum v2p_state payload_ref_recheck(const struct payload_ref *r, const uint8_t **at)
 {
+	const struct v2p_access a = {.pd = r->pd,
+				     .key = r->key,
+				     .va = r->va,
+				     .length = r->bytes,
+				     .rights = r->rights | V2P_PLAIN};
 	union mpt_line m;
 	uint64_t offset;
 	enum v2p_state s = v2p_entry_try(r->v2p, r->key, &m.entry);
@@ -14,8 +19,7 @@ enum v2p_state payload_ref_recheck(const struct payload_ref *r, const uint8_t **
 	/* A key may be reused, even within the same PD. */
 	if (v2p_written(r->v2p, r->key) >= r->generation)
 		return V2P_KEY_ERR;
-	if (mpt_check(m.words, r->pd, r->key, r->va, r->bytes, r->access | V2P_PLAIN, &offset) !=
-	    V2P_SUCCESS)
+	if (mpt_check(m.words, &a, &offset) != V2P_SUCCESS)
 		return V2P_KEY_ERR;
 	*at = m.entry.phys + offset;
 	return V2P_SUCCESS;

@@ -15,16 +15,15 @@
 /* mpt_rd_req_parser, mpt_wr_req_parser: the queue of a request. */
 static enum mtt_class class_of(const struct v2p_slot *s)
 {
-	return s->access & (ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)
+	return s->access.rights & (ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)
 		       ? MTT_WRITE
 		       : MTT_READ;
 }
 
-static bool same_request(const struct v2p_slot *s, uint32_t pd, uint32_t qpn, uint32_t key,
-			 uint64_t va, uint64_t length, uint32_t access)
+static bool same_access(const struct v2p_access *a, const struct v2p_access *b)
 {
-	return s->pd == pd && s->qpn == qpn && s->key == key && s->va == va &&
-	       s->length == length && s->access == access;
+	return a->pd == b->pd && a->qpn == b->qpn && a->key == b->key && a->va == b->va &&
+	       a->length == b->length && a->rights == b->rights;
 }
 
 static uint64_t generation(const struct v2p *v)
@@ -63,25 +62,24 @@ static void enqueue(struct v2p_port *port, enum v2p_channel channel)
 static void match(struct v2p_port *port, enum v2p_channel channel)
 {
 	struct v2p_slot *s = &port->slot[channel];
-	uint32_t access = s->access & ~V2P_CHECK_ONLY;
+	bool translates = !(s->access.rights & V2P_CHECK_ONLY);
 	union mpt_line m;
 	enum v2p_state r;
 
 	memcpy(m.words, s->entry, sizeof(s->entry));
 	if (m.entry.flags & MPT_CHANGES)
-		r = changing_check(&m.entry, s->pd, s->qpn, s->key, s->va, s->length, access,
-				   &s->offset);
+		r = changing_check(&m.entry, &s->access, &s->offset);
 	else
-		r = mpt_check(m.words, s->pd, s->key, s->va, s->length, access, &s->offset);
+		r = mpt_check(m.words, &s->access, &s->offset);
 	s->addr = NULL;
-	s->run = s->length;
-	if (r == V2P_SUCCESS && s->access == access && m.entry.flags & MPT_PAGES) {
+	s->run = s->access.length;
+	if (r == V2P_SUCCESS && translates && m.entry.flags & MPT_PAGES) {
 		s->state = V2P_SLOT_MTT;
 		enqueue(port, channel);
 		return;
 	}
 	if (r == V2P_SUCCESS && m.entry.flags & MPT_NULL)
-		s->addr = null_map(port->v2p, access, &s->run);
+		s->addr = null_map(port->v2p, s->access.rights, &s->run);
 	else if (r == V2P_SUCCESS && !(m.entry.flags & MPT_PAGES))
 		s->addr = m.entry.phys + s->offset;
 	scheduler_finish(s, r);
@@ -94,7 +92,7 @@ static void serve_mpt(struct v2p_port *port, enum v2p_channel channel)
 	enum v2p_state r;
 
 	s->generation = generation(port->v2p);
-	r = mpt_try(port, s->key, s->entry, true);
+	r = mpt_try(port, s->access.key, s->entry, true);
 	if (r == V2P_SUCCESS)
 		match(port, channel);
 	else if (r != V2P_PENDING) /* another lcore holds the set: at the next poll */
@@ -109,7 +107,7 @@ static bool serve_mtt(struct v2p_port *port, struct mtt_queue *q)
 	enum v2p_state r;
 
 	memcpy(m.words, s->entry, sizeof(s->entry));
-	r = mtt_map(port, &m.entry, s->offset, s->length, &s->addr, &s->run);
+	r = mtt_map(port, &m.entry, s->offset, s->access.length, &s->addr, &s->run);
 	if (m.entry.flags & MPT_FAST && r != V2P_PENDING) {
 		enum v2p_state still = changing_still(port->v2p, &m.entry);
 
@@ -185,7 +183,7 @@ static enum v2p_state scheduler_answer(struct v2p_port *port, enum v2p_channel c
 	return s->result;
 }
 
-/* The entry says all there is to say: most requests that take the long way are a miss of such. */
+/* Does the entry alone decide? Most requests on the slow path are misses of such entries. */
 static inline bool scheduler_is_plain(const union mpt_line *m)
 {
 	return !(m->entry.flags & MPT_NOT_PLAIN);
@@ -193,23 +191,22 @@ static inline bool scheduler_is_plain(const union mpt_line *m)
 
 /* True if the entry is cached and plain; *r is the answer. Such a request, which is refused or met
  * the entry just as it changed, need not wait for the one in its channel's slot. */
-static bool retry_cached(const struct v2p *v, uint32_t pd, uint32_t key, uint64_t va,
-			 uint64_t length, uint32_t access, uint8_t **addr, enum v2p_state *r)
+static bool retry_cached(const struct v2p *v, const struct v2p_access *a, uint8_t **addr,
+			 enum v2p_state *r)
 {
 	union mpt_line m;
 	uint64_t offset;
 
-	if (!mpt_find(&v->mpt_cache, v2p_index(v, key), m.words) || !scheduler_is_plain(&m))
+	if (!mpt_find(&v->mpt_cache, v2p_index(v, a->key), m.words) || !scheduler_is_plain(&m))
 		return false;
-	*r = mpt_check(m.words, pd, key, va, length, access, &offset);
+	*r = mpt_check(m.words, a, &offset);
 	if (*r == V2P_SUCCESS)
 		*addr = m.entry.phys + offset;
 	return true;
 }
 
-enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
-				uint32_t qpn, uint32_t key, uint64_t va, uint64_t length,
-				uint32_t access, uint8_t **addr, uint64_t *run)
+enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel,
+				const struct v2p_access *a, uint8_t **addr, uint64_t *run)
 {
 	struct v2p_slot *s = &port->slot[channel];
 	uint64_t seen = generation(port->v2p);
@@ -217,32 +214,37 @@ enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel,
 	uint64_t offset;
 	enum v2p_state r;
 
-	if (retry_cached(port->v2p, pd, key, va, length, access, addr, &r))
+	if (retry_cached(port->v2p, a, addr, &r))
 		return r;
 	if (s->state == V2P_SLOT_DONE &&
-	    take_result(port, s, same_request(s, pd, qpn, key, va, length, access), addr, run, &r))
+	    take_result(port, s, same_access(&s->access, a), addr, run, &r))
 		return r;
 	if (s->state != V2P_SLOT_IDLE)
 		return V2P_PENDING;
-	r = mpt_try(port, key, m.words, !port->pend_misses);
+	r = mpt_try(port, a->key, m.words, !port->pend_misses);
 	if (r == V2P_SUCCESS && scheduler_is_plain(&m)) {
-		r = mpt_check(m.words, pd, key, va, length, access, &offset);
+		r = mpt_check(m.words, a, &offset);
 		*addr = r == V2P_SUCCESS ? m.entry.phys + offset : NULL;
 		return r;
 	}
 	if (r != V2P_SUCCESS && r != V2P_PENDING)
 		return r;
-	*s = (struct v2p_slot){.pd = pd,
-			       .qpn = qpn,
-			       .key = key,
-			       .access = access,
-			       .va = va,
-			       .length = length,
-			       .generation = seen};
+	*s = (struct v2p_slot){.access = *a, .generation = seen};
 	if (r == V2P_PENDING) {
 		s->state = V2P_SLOT_MPT;
 		return pend(port, channel);
 	}
 	memcpy(s->entry, m.words, sizeof(s->entry));
 	return scheduler_answer(port, channel, addr, run);
+}
+
+enum v2p_state v2p_check_slow(struct v2p_port *port, enum v2p_channel channel,
+			      const struct v2p_access *a)
+{
+	struct v2p_access only = *a;
+	uint8_t *addr;
+	uint64_t run;
+
+	only.rights |= V2P_CHECK_ONLY;
+	return v2p_request_slow(port, channel, &only, &addr, &run);
 }

@@ -32,7 +32,7 @@ static void *memory_get(struct tpt_cache *c, const char *name, size_t bytes, int
 		return NULL;
 	}
 	at = RTE_ALIGN((uintptr_t)c->memory, (uintptr_t)HUGE_BYTES);
-	madvise((void *)at, bytes, MADV_HUGEPAGE); /* a wish */
+	madvise((void *)at, bytes, MADV_HUGEPAGE); /* only a hint */
 	return (void *)at;
 }
 
@@ -168,7 +168,7 @@ static unsigned select_victim(const struct tpt_hold *hold)
 	return !__atomic_load_n(&s->recent, __ATOMIC_RELAXED);
 }
 
-/* A dirty victim whose page is being unmapped is lost, as all entries there. */
+/* A dirty victim whose page is being unmapped is lost, like all entries there. */
 static void write_back(const struct tpt_hold *hold, unsigned way)
 {
 	const struct tpt_cache *c = hold->cache;

@@ -15,7 +15,7 @@ union mpt_line {
 	uint64_t words[MPT_WORDS];
 };
 
-/* windows.c: an entry lies no longer over the memory of `parent` (0: it did not). */
+/* windows.c: an entry no longer refers to the memory of `parent` (0: it did not). */
 void v2p_parent_release(struct v2p *v, uint32_t parent);
 
 /* Reads a line: from the cache, or from memory, which fills it. V2P_SUCCESS; V2P_KEY_ERR: there is
@@ -51,19 +51,19 @@ static inline bool mpt_find(const struct tpt_cache *c, uint32_t index, uint64_t 
 
 /* Match-Info against an entry, in the order of doc/virt-to-phys.md#match-info. V2P_SUCCESS: *offset
  * is where in the entry the access begins. */
-static inline enum v2p_state mpt_check(const uint64_t *w, uint32_t pd, uint32_t key, uint64_t va,
-				       uint64_t length, uint32_t access, uint64_t *offset)
+static inline enum v2p_state mpt_check(const uint64_t *w, const struct v2p_access *a,
+				       uint64_t *offset)
 {
-	uint32_t rights = access & ~(V2P_RELATIVE | V2P_CHECK_ONLY);
-	uint64_t at = va - (access & V2P_RELATIVE ? 0 : w[MPT_WORD_START]);
+	uint32_t rights = a->rights & ~(V2P_RELATIVE | V2P_CHECK_ONLY);
+	uint64_t at = a->va - (a->rights & V2P_RELATIVE ? 0 : w[MPT_WORD_START]);
 
-	if (unlikely((uint32_t)w[MPT_WORD_KEY_PD] != key || key == 0))
+	if (unlikely((uint32_t)w[MPT_WORD_KEY_PD] != a->key || a->key == 0))
 		return V2P_KEY_ERR;
-	if (unlikely(w[MPT_WORD_KEY_PD] >> 32 != pd))
+	if (unlikely(w[MPT_WORD_KEY_PD] >> 32 != a->pd))
 		return V2P_PD_ERR;
 	if (unlikely((w[MPT_WORD_ACCESS_FLAGS] & rights) != rights))
 		return V2P_FLAGS_ERR;
-	if (unlikely(at > w[MPT_WORD_LENGTH] || length > w[MPT_WORD_LENGTH] - at))
+	if (unlikely(at > w[MPT_WORD_LENGTH] || a->length > w[MPT_WORD_LENGTH] - at))
 		return V2P_LENGTH_ERR;
 	*offset = at;
 	return V2P_SUCCESS;
@@ -84,12 +84,12 @@ static inline uint64_t v2p_written(const struct v2p *v, uint32_t key)
 
 /* Address and run of an access to an entry with MPT_NULL. Several lcores may write the sink at
  * once: it is never read. */
-static inline uint8_t *null_map(const struct v2p *v, uint32_t access, uint64_t *run)
+static inline uint8_t *null_map(const struct v2p *v, uint32_t rights, uint64_t *run)
 {
 	const uint32_t writes = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC;
 
 	*run = *run < V2P_NULL_BYTES ? *run : V2P_NULL_BYTES;
-	return access & writes ? v->sink : v->zeroes;
+	return rights & writes ? v->sink : v->zeroes;
 }
 
 /* mtt.c: address and run of the byte `offset` of an entry with MPT_PAGES, of whose access `length`
@@ -105,8 +105,8 @@ void mtt_clear(struct v2p *v, const struct mpt_entry *m);
 bool mtt_put(struct v2p *v, uint32_t first, const uint64_t *pages, uint32_t count);
 
 /* windows.c: mpt_check() of an entry with MPT_CHANGES. */
-enum v2p_state changing_check(const struct mpt_entry *m, uint32_t pd, uint32_t qpn, uint32_t key,
-			      uint64_t va, uint64_t length, uint32_t access, uint64_t *offset);
+enum v2p_state changing_check(const struct mpt_entry *m, const struct v2p_access *a,
+			      uint64_t *offset);
 /* Is the entry still what it was when the MTT was read? V2P_SUCCESS, V2P_KEY_ERR, V2P_PENDING. */
 enum v2p_state changing_still(const struct v2p *v, const struct mpt_entry *m);
 

@@ -77,7 +77,8 @@ static struct mpt_entry emptied(const struct mpt_entry *old)
 	return e;
 }
 
-/* The region that something is to lie over: an ordinary one, of that PD, that allows it. */
+/* The region that a window or registration is to refer to: an ordinary one, of that PD, that allows
+ * it. */
 static enum v2p_state parent_get(const struct v2p *v, uint32_t key, uint32_t pd,
 				 struct mpt_entry *parent)
 {
@@ -184,8 +185,8 @@ static uint64_t pages_needed(const struct v2p_registration *r)
 	return (first + r->length + page - 1) >> r->log_page;
 }
 
-/* Where a page of the parent lies, whose own pages may be smaller, in one piece. V2P_SUCCESS,
- * V2P_LENGTH_ERR, V2P_PENDING. */
+/* Where a page of the parent's memory lies; the parent's own pages may be smaller, but it must be
+ * in one piece. V2P_SUCCESS, V2P_LENGTH_ERR, V2P_PENDING. */
 static enum v2p_state page_find(struct v2p_port *port, const struct mpt_entry *parent, uint64_t va,
 				uint64_t bytes, uint64_t *address)
 {
@@ -365,21 +366,20 @@ enum v2p_state v2p_invalidate(struct v2p *v, uint32_t pd, uint32_t qpn, uint32_t
 	return window_exchange(v, &old, &empty);
 }
 
-enum v2p_state changing_check(const struct mpt_entry *m, uint32_t pd, uint32_t qpn, uint32_t key,
-			      uint64_t va, uint64_t length, uint32_t access, uint64_t *offset)
+enum v2p_state changing_check(const struct mpt_entry *m, const struct v2p_access *a,
+			      uint64_t *offset)
 {
-	uint32_t rights = access & ~V2P_RELATIVE;
+	uint32_t rights = a->rights & ~(V2P_RELATIVE | V2P_CHECK_ONLY);
+	uint64_t va = a->va + (a->rights & V2P_RELATIVE ? m->start : 0);
 
-	if (access & V2P_RELATIVE)
-		va += m->start;
-	if (key == 0 || m->key != key)
+	if (a->key == 0 || m->key != a->key)
 		return V2P_KEY_ERR;
-	if (m->pd != pd || (m->flags & MPT_WINDOW_2 && m->qpn != qpn))
+	if (m->pd != a->pd || (m->flags & MPT_WINDOW_2 && m->qpn != a->qpn))
 		return V2P_PD_ERR;
 	if ((m->rights & rights) != rights)
 		return V2P_FLAGS_ERR;
 	*offset = va - m->start;
-	return window_inside(m, va, length) ? V2P_SUCCESS : V2P_LENGTH_ERR;
+	return window_inside(m, va, a->length) ? V2P_SUCCESS : V2P_LENGTH_ERR;
 }
 
 /* For a region with its own MTT entries: did the pages read there belong to it throughout? If not,

@@ -154,7 +154,8 @@ static ssize_t ask_receive_reply(int fd, struct control_header *h, void *body, s
 	return n;
 }
 
-/* Receives the reply if it comes soon. Returns as ask_receive_reply() does: -1 with EAGAIN if it does not. */
+/* Receives the reply if it comes soon. Returns as ask_receive_reply() does: -1 with EAGAIN if it
+ * does not. */
 static ssize_t look_for_reply(int fd, struct control_header *h, void *body, size_t room,
 			      int *passed, struct look *look)
 {
@@ -183,8 +184,9 @@ static bool ask_well_formed(const struct control_header *h, ssize_t n, enum cont
 	       (h->status == 0 || h->length == 0);
 }
 
-/* The number of bytes of the answer, which is in `room`; -errno as ask(). *got: the descriptor that came
- * with it, or -1. Leaves errno: what a program cleans up after an error does not hide that error. */
+/* Sends the request and receives the answer into `room`. Returns the bytes of the answer; -errno as
+ * ask(). *got: the descriptor that came with it, or -1. Preserves errno, so that a program's
+ * clean-up after an error does not hide that error. */
 static int ask_exchange(int fd, enum control_type type, const void *body, uint32_t bytes,
 			void *answer, size_t room, int passed, int *got, struct look *look)
 {

@@ -173,7 +173,8 @@ struct softhca_context {
 	struct softhca_qp **qps;
 	uint32_t qp_mask;
 
-	/* events.c: a thread sorts what the daemon reports, once somebody wants to know */
+	/* events.c: a thread that sorts the daemon's events; started when the program first asks
+	 * for any */
 	pthread_t dispatcher;
 	bool dispatching;  /* event_lock */
 	bool acknowledges; /* event_lock: the user acknowledges asynchronous events, too */
@@ -249,7 +250,8 @@ struct work_queue {
 	uint64_t *wr_id;
 };
 
-/* Requests posted but not completed; 0 if the daemon claims to have completed more than were posted. */
+/* Requests posted but not completed; 0 if the daemon claims to have completed more than were
+ * posted. */
 static inline uint32_t outstanding(const struct work_queue *q)
 {
 	uint32_t n = q->head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE);

@@ -43,8 +43,8 @@ void port_attr_of(const struct control_port_reply *r, struct softhca_port_attr *
 /* Object lists; context.lock is held. */
 void node_add(struct softhca_context *ctx, struct node *node, enum node_kind kind);
 void node_remove(struct node *node);
-/* Has the daemon destroy the object; succeeds if the daemon has died. 0; -EBUSY: others depend on it;
- * -errno. */
+/* Has the daemon destroy the object; succeeds if the daemon has died. 0; -EBUSY: others depend on
+ * it; -errno. */
 int node_destroy(const struct node *node, enum control_type type, uint32_t number);
 
 #endif

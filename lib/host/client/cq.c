@@ -209,8 +209,8 @@ static inline uint64_t retire(struct work_queue *q, uint32_t offset)
 	return q->wr_id[index];
 }
 
-/* The QP with that number; NULL: it is destroyed, or completes elsewhere: then it would not be
- * forgotten here with its destruction. */
+/* The QP with that number. NULL: it has been destroyed, or completes into other CQs, so that its
+ * destruction would not remove it from cq->last. */
 static struct softhca_qp *completes_here(const struct softhca_cq *cq, uint32_t number)
 {
 	struct softhca_qp *qp = qp_lookup(cq->node.ctx, number);
@@ -264,8 +264,8 @@ static inline bool ours(const struct cqe *e)
 		 (uint32_t)CQE_OWNER_HW << 24);
 }
 
-/* The CQ is empty, and the daemon needs the CPU that we are on. It does the same for us while it
- * sees that we do. */
+/* The CQ is empty, and the daemon needs the CPU that we are on. It yields to us, too, while it sees
+ * that we yield. */
 static __attribute__((noinline)) void yield_to_daemon(struct softhca_context *ctx)
 {
 	struct uar_page *uar = &ctx->page->uar;
@@ -276,7 +276,7 @@ static __attribute__((noinline)) void yield_to_daemon(struct softhca_context *ct
 	sched_yield();
 }
 
-/* What has come may be what we yielded for. */
+/* A completion has arrived, perhaps the one that we yielded for. */
 static inline void yielded_enough(struct softhca_context *ctx)
 {
 	struct uar_page *uar = &ctx->page->uar;

@@ -87,8 +87,8 @@ static void event_queue_put(struct event_queue *q, const struct softhca_event *e
 	events_announce(q);
 }
 
-/* The same for events from the daemon, of which only a bounded number is kept unread: as many as the
- * daemon's queue holds, and a few for each object. event_lock is held. */
+/* The same for events from the daemon, of which only a bounded number is kept unread: as many as
+ * the daemon's queue holds, and a few for each object. event_lock is held. */
 static void event_queue_offer(const struct softhca_context *ctx, struct event_queue *q,
 			      const struct softhca_event *e)
 {
@@ -117,7 +117,8 @@ static struct node *event_node(const struct softhca_event *e)
 	return e->srq ? &e->srq->node : NULL;
 }
 
-/* The event is now the user's: its object lives until he acknowledges it. event_lock is held. */
+/* The event now belongs to the user: its object lives until the event is acknowledged. event_lock
+ * is held. */
 static void event_given(const struct softhca_context *ctx, bool async,
 			const struct softhca_event *e)
 {
@@ -255,7 +256,7 @@ static void events_dispatch(struct softhca_context *ctx, const struct eqe *eqe)
 		e.number = 1; /* the port's */
 	if (e.qp && types[eqe->type].fails)
 		qp_failed(e.qp, SOFTHCA_QPS_ERR);
-	/* The object is destroyed, and the user wants no events about such. */
+	/* The object is destroyed, and the user wants no events about destroyed objects. */
 	if (ctx->acknowledges && of_object(eqe->type) && !event_node(&e))
 		return;
 	event_queue_offer(ctx, &ctx->async, &e);
@@ -292,8 +293,8 @@ static void drain_events(struct softhca_context *ctx)
 	pthread_mutex_unlock(&ctx->lock);
 }
 
-/* Takes one ring; if there are more, poll() returns again, so that a daemon that keeps ringing does not
- * starve the dispatcher's other descriptors. One that hung up the bell counts as dead. */
+/* Takes one ring; if there are more, poll() returns again, so that a daemon that keeps ringing does
+ * not starve the dispatcher's other descriptors. A daemon that hung up the bell counts as dead. */
 static void bell_take(struct softhca_context *ctx)
 {
 	char byte;
@@ -303,8 +304,8 @@ static void bell_take(struct softhca_context *ctx)
 		__atomic_store_n(&ctx->dead, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Sleeps until the bell rings, the daemon dies or the context is closed; a moment only while
- * doorbells wait for room, which nothing announces. False: closed. */
+/* Sleeps until the bell rings, the daemon dies or the context is closed; only for a moment while
+ * doorbells wait for room in the FIFO, since nothing announces that. False: closed. */
 static bool sleep_until_bell(struct softhca_context *ctx, struct sharing_worker *worker)
 {
 	struct pollfd p[3] = {{.fd = ctx->bell, .events = POLLIN},

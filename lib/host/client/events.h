@@ -12,8 +12,8 @@ bool events_wake(struct softhca_context *ctx);
 /* Dispatches everything in the event queue: all that was raised before the daemon's last reply.
  * context.lock is held. */
 void events_drain(struct softhca_context *ctx);
-/* Drops queued events of a CQ, QP or SRQ that is being destroyed, and waits until the user has
- * acknowledged those he took. No lock is held. */
+/* Drops queued events of a CQ, QP or SRQ that is being destroyed, and waits until those that the
+ * user took have been acknowledged. No lock is held. */
 void events_forget(struct node *object);
 int event_queue_create(struct event_queue *q);
 void event_queue_destroy(struct event_queue *q);

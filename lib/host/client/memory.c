@@ -129,7 +129,7 @@ int region_populate(const void *addr, size_t bytes)
 	int saved = errno, rc = 0;
 
 	errno = 0;
-	/* Shared pages that are read in are writable, too, and many come with one fault. */
+	/* A read fault maps shared pages writable, too, and many at once. */
 	if (madvise((void *)from, to - from, MADV_POPULATE_READ) && errno != EINVAL)
 		rc = -ENOMEM;
 	else if (errno == EINVAL) /* before Linux 5.14 */

@@ -161,8 +161,8 @@ static int widen(const struct softhca_context *ctx, const struct sharing_piece *
 	return 0;
 }
 
-/* Of the pool: how many pieces to ask for at once. The more a program has, the more it will soon need;
- * they must not reach the next one that is there. */
+/* How many pieces of the pool to ask for at once: the more a program has, the more it will soon
+ * need. They must not overlap the next piece in the list. */
 static uint32_t how_many(const struct softhca_context *ctx, const struct sharing_piece *file,
 			 const struct file_piece *p)
 {
@@ -199,7 +199,7 @@ static int call_for_pieces(struct softhca_context *ctx, const struct sharing_pie
 			NULL);
 }
 
-/* Those that came with the first, for what will be registered next. */
+/* Keeps the pieces that came with the first one, for later registrations. */
 static void keep_others(struct softhca_context *ctx, const struct file_piece *first,
 			uint64_t stride, const struct control_pieces_reply *there)
 {
@@ -273,7 +273,7 @@ static struct file_piece *find_for(const struct softhca_context *ctx, struct fil
 	return p || write ? p : piece_find(ctx, &wanted);
 }
 
-/* Does a larger one in its place keep bytes together that reach to `end`? */
+/* Would replacing this unused piece by a larger one keep the bytes up to `end` in one piece? */
 static bool too_short(const struct softhca_context *ctx, const struct file_piece *p, uint64_t end)
 {
 	const uint32_t i = behind(ctx, p);

@@ -10,8 +10,9 @@ struct sharing_piece;
  * users. 0, -errno of the daemon or of fstat(); -ENOMEM. context.lock is held. */
 int piece_get(struct softhca_context *ctx, const struct sharing_piece *file, uint64_t offset,
 	      uint64_t bytes, bool write, struct file_piece **out);
-/* Drops one user. The last one's piece is dropped too, unless it belongs to the pool: there pages
- * no longer shared are free already, and the next registration will need it. */
+/* Drops one user. When the last user goes, so does the piece, unless it belongs to the pool: pages
+ * of the pool that are no longer shared have been freed already, and the next registration will
+ * need the piece. */
 void piece_put(struct softhca_context *ctx, struct file_piece *p);
 /* Frees all; the daemon frees its side with the connection. */
 void pieces_close(struct softhca_context *ctx);

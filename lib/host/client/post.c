@@ -4,8 +4,8 @@
  * system call except to wake a sleeping daemon. Any thread.
  *
  * Posting never waits. While the doorbell FIFO is full the requests of a queue pair form one chain
- * in its queue, whose doorbell is rung once there is room: by the next post, by whoever polls a
- * CQ, by the dispatcher.
+ * in its queue, whose doorbell is rung once there is room: by the next post, by the next poll of a
+ * CQ, or by the dispatcher.
  */
 #include <string.h>
 #include <sys/socket.h>
@@ -108,7 +108,8 @@ void ring_unrung(struct softhca_context *ctx)
 	spin_lock(&ctx->uar_lock);
 	room = fifo_has_room(ctx);
 	spin_unlock(&ctx->uar_lock);
-	/* Who holds the lock of the context may need long; a poller comes again. */
+	/* Do not wait: the holder of the context's lock may keep it for long, and a poller tries
+	 * again. */
 	if (!room || pthread_mutex_trylock(&ctx->lock))
 		return;
 	for (struct node *at = ctx->nodes[NODE_QP]; at; at = at->next) {
@@ -338,7 +339,7 @@ static inline int posting_add(struct softhca_qp *qp, struct posting *p,
 	return 0;
 }
 
-/* None of them is posted: what waits for its doorbell ends where it did. */
+/* Posts none of them: the chain that waits for its doorbell ends where it did before. */
 static void posting_drop(struct softhca_qp *qp)
 {
 	if (likely(!qp->unrung.before))
@@ -470,7 +471,7 @@ int softhca_post_recv(struct softhca_qp *qp, struct softhca_recv_wr *wr,
 		room--;
 	}
 	rq->head = head;
-	/* Post first, then look at the state: whoever sets it to error looks at the queue
+	/* Post first, then look at the state: a thread that sets it to error looks at the queue
 	 * afterwards. */
 	__atomic_store_n(&qp->record->rq_posted, head, __ATOMIC_RELEASE);
 	spin_unlock(&rq->lock);

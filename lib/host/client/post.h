@@ -12,10 +12,10 @@ void put_receive(const struct softhca_recv_wr *wr, uint8_t shift, uint32_t tag, 
 bool ring(struct softhca_context *ctx, uint32_t word0, uint32_t word1);
 /* Makes the daemon flush the QP's receive queue, as soon as the doorbell FIFO has room. */
 void ring_for_flush(struct softhca_qp *qp);
-/* Rings the doorbells that wait (context.unrung), as far as there is room. Never waits: if another
- * thread holds context.lock or posts, some stay. */
+/* Rings as many of the waiting doorbells (context.unrung) as there is room for. Never waits: if
+ * another thread holds context.lock or posts, some stay. */
 void ring_unrung(struct softhca_context *ctx);
-/* The QP is reset or destroyed: no doorbell of it waits. context.lock is held. */
+/* The QP is reset or destroyed: forgets its waiting doorbells. context.lock is held. */
 void unrung_forget(struct softhca_qp *qp);
 
 #endif

@@ -297,8 +297,8 @@ static int ask_to_modify(struct softhca_qp *qp, const struct control_qp_attr *in
 	struct softhca_context *ctx = qp->node.ctx;
 	int rc;
 
-	/* No poller rings for what waits for room: after the reset that would count as posted in
-	 * the next life. */
+	/* No poller may ring a doorbell that waits for room: after the reset, its requests would
+	 * count as posted in the QP's next life. */
 	if (resets)
 		pthread_mutex_lock(&ctx->lock);
 	rc = ctx_call(ctx, CONTROL_MODIFY_QP, in, sizeof(*in), NULL, 0, -1, NULL);
@@ -310,7 +310,8 @@ static int ask_to_modify(struct softhca_qp *qp, const struct control_qp_attr *in
 	return rc;
 }
 
-/* Between the public structure and the daemon's, in either direction: the fields have the same names. */
+/* Between the public structure and the daemon's, in either direction: the fields have the same
+ * names. */
 #define COPY_ADDRESS(to, from)                                                                     \
 	do {                                                                                       \
 		memcpy((to)->dgid, (from)->dgid, sizeof((to)->dgid));                              \

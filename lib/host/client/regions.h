@@ -8,8 +8,8 @@
 int sealed_memory(size_t bytes, void **addr);
 /* The region that holds [addr, addr + bytes), or NULL. context.lock is held. */
 struct region *region_of(struct softhca_context *ctx, const void *addr, size_t bytes);
-/* Brings [addr, addr + bytes) in, as registering with hardware does: the daemon brings in nothing,
- * which would be on its account. 0; -ENOMEM: there is no room for all of it. */
+/* Faults [addr, addr + bytes) in, as registering with hardware does. The daemon does not, since the
+ * pages would be charged to it. 0; -ENOMEM: there is no room for all of it. */
 int region_populate(const void *addr, size_t bytes);
 /* Fills *in with the runs of [addr, addr + bytes), which the region holds, for REG_MR or REREG_MR;
  * sends the daemon those that do not fit. 0, -errno. context.lock is held. */

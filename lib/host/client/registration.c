@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How far a long registration is, on the terminal of a program that `softhca run -v` has started.
- * Registering memory copies it the first time (share-in-place), a second or so for each GB.
+ * Shows the progress of a long registration on the terminal of a program that was started with
+ * `softhca run -v`. Registering memory copies it the first time (share-in-place), a second or so
+ * for each GB.
  */
 #include <stdlib.h>
 #include "base/monotonic.h"

@@ -2,9 +2,9 @@
 #ifndef PRELOAD_CM_IDS_H
 #define PRELOAD_CM_IDS_H
 /*
- * What this process knows of its channels' identifiers: as much as it takes, once their daemon has
- * died, to report that on each (RDMA_CM_EVENT_DEVICE_REMOVAL) and to destroy them. Any thread; no
- * locks, no heap.
+ * What this process knows of its channels' identifiers: just enough to report the death of their
+ * daemon on each of them (RDMA_CM_EVENT_DEVICE_REMOVAL), and to destroy them afterwards. Any
+ * thread; no locks, no heap.
  *
  * channel: this process's number for it. number: the daemon's for an identifier; unused ones are
  * ignored. After fork() each process knows what it has seen.

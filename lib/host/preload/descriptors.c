@@ -64,7 +64,7 @@ SHOWN int __fxstat64(int version, int fd, struct stat64 *st)
 	return STAT_OF(fd, NEXT(__fxstat64)(version, fd, st), st);
 }
 
-/* The descriptor that is addressed, or -1: the path is. */
+/* The descriptor, if the call means it; -1: the call means the path. */
 static int meant(int dir, const char *path, int flags)
 {
 	return flags & AT_EMPTY_PATH && (!path || !path[0]) ? dir : -1;

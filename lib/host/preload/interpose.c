@@ -229,7 +229,7 @@ DEFINE_FIRST(int, scandir64,
 DEFINE_FIRST(int, faccessat, (int dir, const char *path, int how, int flags),
 	     (dir, shown, how, flags))
 
-/* `ls -l` asks. */
+/* `ls -l` calls it. */
 DEFINE_FIRST(ssize_t, getxattr, (const char *path, const char *name, void *value, size_t bytes),
 	     (shown, name, value, bytes))
 DEFINE_FIRST(ssize_t, lgetxattr, (const char *path, const char *name, void *value, size_t bytes),

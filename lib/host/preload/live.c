@@ -59,7 +59,7 @@ static bool attribute_of(const char *shown, char device[32], const char **name)
 /* Descriptors opened as live attributes; the program may have closed them since. */
 static struct marks attributes;
 
-/* The memfd is named after the attribute: whoever holds the descriptor can refresh it. */
+/* The memfd is named after the attribute: any process that holds the descriptor can refresh it. */
 static int memory_with(const char *device, const char *name, const char *text, size_t bytes,
 		       int flags)
 {

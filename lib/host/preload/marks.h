@@ -2,9 +2,9 @@
 #ifndef PRELOAD_MARKS_H
 #define PRELOAD_MARKS_H
 /*
- * Sets of descriptors that are ours. A program may close one without our notice, and its number may be
- * reused: so sockets are also signed, by an option that has no effect on a Unix socket, and that copies
- * and forks inherit. Any thread; no locks, no heap.
+ * Sets of descriptors that are ours. A program may close one without our notice, and its number may
+ * be reused: so sockets are also signed, by an option that has no effect on a Unix socket, and that
+ * copies and forks inherit. Any thread; no locks, no heap.
  */
 #include <stdbool.h>
 #include <stdint.h>

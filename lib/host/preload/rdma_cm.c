@@ -360,9 +360,9 @@ static int get_removal(int fd, struct command *c)
 }
 
 /*
- * Another thread has closed the descriptor while this one was about to wait. With the kernel's device
- * a write() that has begun holds the file: it waits for an event that will not come, until a signal
- * or the end of the process.
+ * Another thread has closed the descriptor while this one was about to wait. With the kernel's
+ * device a write() that has begun holds the file: it waits for an event that will not come, until a
+ * signal or the end of the process.
  */
 static int wait_for_signal(int flags)
 {

@@ -28,7 +28,8 @@ long view_back(char *text, long n);
 bool view_cwd_is_tree(void);
 void view_cwd_changed(void);
 
-/* Writes what the kernel calls the open file: its length, or 0: it has no name, or a longer one. */
+/* Writes the kernel's name of the open file. Returns its length; 0: it has none, or it does not
+ * fit. */
 size_t view_name_of(int fd, char *name, size_t room);
 
 /* Returned by open functions for ordinary files. */

@@ -337,7 +337,7 @@ static void start_child(const struct trap_call *call)
 
 /* No thread of the parent runs until the child has its copies, so they show the moment of the fork,
  * and what the C library stores into them afterwards is the child's alone. A thread that does not
- * stop breaks only the former. */
+ * stop breaks only the first of these guarantees. */
 static long fork_caught(const struct trap_call *call)
 {
 	long pid;

@@ -14,7 +14,7 @@
 enum {
 	TRIES_MAX = 16,
 	KEEP_PART = 8,	       /* the reciprocal of the share of the machine's memory */
-	KEEP_PARTS_MAX = 1024, /* each is a mapping, of which a process has few */
+	KEEP_PARTS_MAX = 1024, /* each is a mapping, of which a process may have few */
 };
 #define KEEP_UNKNOWN UINT64_MAX
 uint64_t sharing_keep_max = KEEP_UNKNOWN;
@@ -265,7 +265,7 @@ void sharing_reclaim(void)
 }
 
 /* The program has closed the pool and gets another. Parts without users become private while they
- * are still known, lest the child of a later fork shares them. */
+ * are still known, lest the child of a later fork share them. */
 static void part_with_lost(void)
 {
 	for (uint32_t i = 0; i < part_count && idle.parts; i++)

@@ -51,7 +51,8 @@ extern struct idle idle;
 int pool_open(void);
 /* RLIMIT_FSIZE, possibly set after the pool was created: a write beyond it raises a signal. */
 bool pool_limited(void);
-/* Has the program closed our descriptors, as daemons close all? Parts with users stay shared. */
+/* Has the program closed our descriptors, as a program does that becomes a daemon? Parts with users
+ * stay shared. */
 bool pool_lost(void);
 /* In the child of a fork. */
 void pool_forget(void);
@@ -82,7 +83,7 @@ bool part_alias(uint64_t offset);
 
 /* ---- sharing.c ---- */
 
-/* swap_in() has come to that address. */
+/* Reports that everything up to that address has been swapped. */
 void sharing_reached(uintptr_t at);
 
 /* ---- swap.c ---- */

@@ -363,9 +363,9 @@ static int wait_for_all(void)
 	}
 }
 
-/* Is this the only thread? Only then the kernel grants this unshare(), which has no effect and takes
- * less time than looking at /proc. Where a filter of system calls forbids it, the number of threads
- * is the link count of their directory, less two. */
+/* Is this the only thread? Only then does the kernel grant this unshare(), which has no effect and
+ * takes less time than looking at /proc. Where a filter of system calls forbids it, the number of
+ * threads is the link count of their directory, less two. */
 static bool alone(void)
 {
 	long rc = sys6(SYS_unshare, CLONE_THREAD, 0, 0, 0, 0, 0);

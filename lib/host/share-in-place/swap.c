@@ -79,8 +79,8 @@ static unsigned long locked(void)
 	return kilobytes;
 }
 
-/* Asks for something that the kernel refuses for locked memory (and some other): faster than
- * reading how much is locked. */
+/* Makes a request that the kernel refuses for locked memory (and for some other memory): faster
+ * than reading how much is locked. */
 static bool may_be_locked(uintptr_t at)
 {
 	return sys6(SYS_madvise, (long)at, SHARING_PAGE, MADV_COLD, 0, 0, 0) < 0;

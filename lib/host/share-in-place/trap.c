@@ -198,8 +198,8 @@ static void trap_pass_on(int sig, siginfo_t *info, void *context)
 	     sig, 0, 0, 0);
 }
 
-/* Runs on our own stack. Stores into the thread's context come last: after a fork, the child has a
- * separate stack by then, and the parent has waited for it. */
+/* Runs on our own stack. Stores into the thread's context come last, when the child of a fork has a
+ * separate stack and the parent has waited for it. */
 static void trap_serve(void *context)
 {
 	ucontext_t *u = context;

@@ -95,9 +95,10 @@ void vma_changed(struct vma_reader *r)
 
 /* ---- the descriptor that is kept ---- */
 
-/* Which file it is, since the program may close it, as daemons close all, and open another under its
- * number; and whose, since the child of a fork inherits that of its parent's mappings. A process number
- * does not tell: in PID namespaces, both may be 1. */
+/* Which file it is, since the program may close it (as programs do that become daemons) and open
+ * another under its number; and whose, since the child of a fork inherits a descriptor that shows
+ * its parent's mappings. A process number cannot distinguish them: in PID namespaces, both may be
+ * 1. */
 static struct {
 	int fd; /* -1: none */
 	dev_t device;

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The device of System V segments. Theirs is shared with files, whose inode may equal a segment's
- * number. */
+/* Stands for the device of System V segments: their real one also holds files, whose inode may
+ * equal a segment's number. */
 #define VMA_SEGMENT UINT64_MAX
 
 struct vma {
@@ -39,7 +39,7 @@ extern bool vma_only_text;
 /* 0, -errno. */
 int vma_open(struct vma_reader *r);
 /* The same with a descriptor that stays open, where queries work: opening it takes longer than all
- * that a registration asks. Callers hold the lock of all sharings. */
+ * queries of a registration. Callers hold the lock of all sharings. */
 int vma_open_kept(struct vma_reader *r);
 void vma_close(struct vma_reader *r);
 /* Closes the descriptor that was kept. */
@@ -48,7 +48,8 @@ void vma_forget(void);
 void vma_changed(struct vma_reader *r);
 /* The mapping at addr, or the next one after it. Descending addresses cost more. False: none. */
 bool vma_find(struct vma_reader *r, uintptr_t addr, struct vma *out);
-/* The same of shared mappings of files alone, which costs no more where there are many others. */
+/* The same, but finds only shared mappings of files; other mappings, however many, do not slow it
+ * down. */
 bool vma_find_shared(struct vma_reader *r, uintptr_t addr, struct vma *out);
 /* The huge page size of a mapping, from smaps; 4096 if it has none or that is unknown. Slow. */
 uint64_t vma_page_bytes(uintptr_t start);

@@ -13,8 +13,8 @@ uint32_t handle_add(struct handle *h, enum handle_kind kind, const struct softhc
 bool handle_known(const struct handle *h, enum handle_kind kind, bool leaving);
 /* The same, and marks it as being destroyed: only one caller succeeds. */
 bool handle_take(struct handle *h, enum handle_kind kind);
-/* Completes the destruction of an object, which returned rc: removes the handle, or, on an error, makes
- * it usable again. Returns verbs_status(rc). */
+/* Completes the destruction of an object, which returned rc: removes the handle, or, on an error,
+ * makes it usable again. Returns verbs_status(rc). */
 int handle_end(struct handle *h, int rc);
 /* The object added under that number, or NULL. */
 void *handle_find(const struct softhca_context *hca, enum handle_kind kind, uint32_t number);

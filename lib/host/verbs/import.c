@@ -4,8 +4,8 @@
  * descriptor or number of the original. Any thread. Another process has its own connection to the
  * daemon, so there is nothing to import: EOPNOTSUPP.
  *
- * As with a kernel, it is up to the program when an object is no longer used: deallocating it ends
- * it for all, the others only unimport.
+ * As with a kernel, the program has to know when an object is no longer used: deallocating it ends
+ * it for all users; the others only unimport it.
  */
 #include <stdlib.h>
 #include "context.h"

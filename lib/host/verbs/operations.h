@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef VERBS_OPERATIONS_H
 #define VERBS_OPERATIONS_H
-/* What context.c puts into a context's table of operations: ibv_*() of the same name without shca_. */
+/* What context.c puts into a context's table of operations: ibv_*() of the same name without
+ * shca_. */
 #include "verbs_priv.h"
 
 /* query.c */

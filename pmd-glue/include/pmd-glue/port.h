@@ -95,7 +95,8 @@ struct port_config {
 	 */
 	char device[PORT_DEVICE_BYTES];
 	/* af_packet: the interface that takes over while the device's link is down, or shares its
-	 * traffic. Frames keep their source address; neighbours learn where it is now. Empty: none. */
+	 * traffic. Frames keep their source address; neighbours learn where it is now. Empty:
+	 * none. */
 	char backup[PORT_DEVICE_BYTES];
 	uint16_t failover_ms; /* with a backup: interval between checks of the links; at least 1 */
 	uint16_t updelay; /* with a backup: how long a link that came back must have been up, ms */
@@ -104,8 +105,7 @@ struct port_config {
 	bool memif_server;
 	uint32_t memif_id;
 	bool icrc_omitted; /* memif: accepts frames without ICRC */
-	uint8_t mac
-		[6]; /* all zero: the device's own (ring, memif, tap: made from the first address) */
+	uint8_t mac[6]; /* all zero: the device's own (ring, memif, tap: from the first address) */
 	struct port_addresses addresses;
 	struct port_gateways gateways;
 	uint16_t vlan; /* 0: untagged */
@@ -147,8 +147,8 @@ uint64_t port_locked_bytes(const struct port_config *config);
 
 /*
  * The addresses that the kernel has on the interface of a port of type af_packet or af_xdp, up to
- * PORT_ADDRESSES_MAX, without link-local ones, which a port makes itself. None: of other types, and if there
- * is no such interface. Any thread; system calls.
+ * PORT_ADDRESSES_MAX, without link-local ones, which a port makes itself. None: of other types, and
+ * if there is no such interface. Any thread; system calls.
  */
 void port_kernel_addresses(enum port_type type, const char *device, struct port_addresses *out);
 
@@ -177,35 +177,36 @@ int port_start(struct port *port);
 /* Takes the port down. The data path must have stopped using it. Frames in flight are freed. */
 void port_stop(struct port *port);
 
-/* Stops it if necessary, and frees everything; of a ring port also the frames in flight, so that the data
- * path must have stopped using its peer, too, but may go on afterwards. NULL is allowed. */
+/* Stops the port if necessary, and frees everything; for a ring port also the frames in flight, so
+ * the data path must not use its peer meanwhile. NULL is allowed. */
 void port_destroy(struct port *port);
 
 /* What the HCA sends and receives through; valid until port_destroy. */
 struct link_port *port_link(struct port *port);
 
 /*
- * Changes the faults of what is sent from now on, while the data path sends; of the seed only
- * before the first of them. Packets that refer to their payload suffer none: see that none are made
+ * Changes the faults of what is sent from now on, while the data path sends; the seed only before
+ * the first fault. Frames that refer to their payload, and trains, are exempt: turn these off
  * first. 0; -ENOMEM: not on all queues.
  */
 int port_set_impairment(struct port *port, const struct port_impairment *impairment);
 
-/* Changes the gateways for what is resolved from now on; whoever has resolved an address keeps what he
- * got. */
+/* Changes the gateways for later resolutions; addresses that are resolved already stay as they
+ * are. */
 void port_set_gateways(struct port *port, const struct port_gateways *gateways);
 
 /* Are these other addresses than the configured ones, or in another order? */
 bool port_moves(const struct port *port, const struct port_addresses *to);
 /*
- * Replaces the configured addresses by these, and those in *info by what the port has then. The MAC address
- * and the link-local one stay. No lcore may be polling the port; no system call. port_moved() has to
- * follow.
+ * Replaces the configured addresses by these, and those in *info by what the port has then. The MAC
+ * address and the link-local one stay. No lcore may poll the port. Makes no system call. The caller
+ * must call port_moved() afterwards.
  */
 void port_move(struct port *port, const struct port_addresses *to, struct port_info *info);
 /*
- * The rest, while lcores poll again: neighbours are told of the addresses that *before does not list, once:
- * gratuitous ARP, unsolicited advertisement; where a kernel has them too, that is the kernel's to do.
+ * Completes a move, while lcores poll again: announces the addresses that *before does not list to
+ * neighbours, once, by gratuitous ARP or unsolicited advertisement; where a kernel has them too, it
+ * leaves that to the kernel.
  */
 void port_moved(struct port *port, const struct port_info *before);
 
@@ -248,22 +249,23 @@ void port_leave(struct port *port, const uint8_t ip[16]);
 void port_poll_control(struct port *port);
 
 /*
- * Copies the payload that a frame of this daemon refers to (pipeline/frame_marks.h), behind the first
- * `skip` bytes; the reference is at `place`. Queue's lcore. False: it is gone.
+ * Copies `bytes` of the payload that a frame refers to (PAYLOAD_REF in pipeline/frame_marks.h),
+ * from offset `skip` on; `place` is where the frame has the reference. False: the payload is gone.
+ * Queue's lcore.
  */
 typedef bool port_payload(const uint8_t *place, uint32_t skip, uint8_t *to, uint32_t bytes);
 
 /*
- * Begins to copy the frames of both directions into a ring (host-abi/capture_ring.h) of so many
- * bytes of memory that somebody else may write, too; at most `snap` bytes of each (0: all). Frames
- * from which this daemon has omitted the ICRC or the payload are completed in the copy; without
- * payload() they are cut in front of it. The port may be running. The memory stays the caller's.
- * 0; -EINVAL: too little for the port's queues; -EBUSY: PORT_CAPTURES_MAX.
+ * Begins to copy the packets of both directions, each packet of a train by itself, into a ring
+ * (host-abi/capture_ring.h) in `memory`, which others may write, too; at most `snap` bytes of each
+ * (0: all). The copy has the ICRC and the payload even where the frame does not; without payload()
+ * it ends in front of the latter. The port may be running. The memory stays the caller's. 0;
+ * -EINVAL: too little memory for the port's queues; -EBUSY: there are PORT_CAPTURES_MAX already.
  */
 int port_capture_begin(struct port *port, void *memory, uint64_t bytes, uint32_t snap,
 		       port_payload *payload);
-/* Ends it. The data path may be using the memory, and the place of the capture, until the end of
- * its present turn: for that the caller has to wait before he frees the one or begins another. */
+/* Ends it. The data path may still use the memory and the capture's slot until the end of its
+ * current poll: the caller must wait for that before it frees the memory or begins a capture. */
 void port_capture_end(struct port *port, const void *memory);
 
 /*

@@ -23,7 +23,8 @@ unsigned int ucm_address_bytes(const union ucm_address *a)
 	}
 }
 
-/* Of the program's host alone: a peer's address arrives without one, and programs compare the two. */
+/* A scope ID is local to the program's host: a peer's address arrives without one, and programs
+ * compare the two. */
 static void drop_scope(union ucm_address *a)
 {
 	if (a->family == AF_INET6)

@@ -6,7 +6,8 @@
 
 /* Bytes of its structure; 0: unknown family. */
 unsigned int ucm_address_bytes(const union ucm_address *a);
-/* Of a command, without its scope ID. 0; -EINVAL: too long, or not its family's length. */
+/* Copies an address of a command, without its scope ID. 0; -EINVAL: too long, or not its family's
+ * length. */
 int ucm_address_copy(union ucm_address *to, const void *from, size_t bytes);
 /* The same from a command with room for only IPv4 and IPv6; the caller checks the family. */
 void ucm_address_copy_ip(union ucm_address *to, const struct sockaddr_in6 *from);

@@ -105,7 +105,7 @@ static bool may_reply_to(int fd)
 	int domain = 0, type = 0;
 	socklen_t bytes = sizeof(int);
 
-	/* What is no socket has neither. */
+	/* A descriptor that is not a socket has neither. */
 	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes);
 	getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes);
 	return domain == AF_UNIX && type == SOCK_SEQPACKET;
@@ -116,7 +116,7 @@ static void channel_reply(struct ucm_channel *ch, int fd, struct cm_channel_repl
 {
 	struct iovec iov[2] = {{.iov_base = head, .iov_len = sizeof(*head)},
 			       {.iov_base = (void *)(uintptr_t)body, .iov_len = head->bytes}};
-	struct msghdr h = {.msg_iov = iov, .msg_iovlen = head->bytes ? 2 : 1};
+	struct msghdr h = {.msg_iov = iov, .msg_iovlen = 2};
 	bool quiet = ch->woken && TAILQ_EMPTY(&ch->events);
 
 	if (quiet)
@@ -180,7 +180,7 @@ void ucm_channel_serve(struct ucm_channel *ch)
 		begun = monotonic_ns();
 		got = channel_serve_one(ch);
 		if (got < 0)
-			destroy_ids(ch); /* within the time charged: it may take long */
+			destroy_ids(ch); /* charged to the user: it may take long */
 		share_spend(&ch->shares, SHARE_cm_us, (monotonic_ns() - begun) / 1000);
 		if (got < 0) {
 			ucm_channel_close(ch);

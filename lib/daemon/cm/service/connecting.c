@@ -40,7 +40,7 @@ static void pass_flow_control(const struct ucm_id *id, bool peer_gives_credits)
 		d->peer_gives_no_credits(d->ctx, id->channel->user, id->qpn);
 }
 
-/* Fills in our side's parameters; `ece` is the program's affair, and that of the queue pair's device. */
+/* Fills in our side's parameters; `ece` is up to the program and the queue pair's device. */
 static void fill_end(struct ucm_id *id, const struct rdma_ucm_conn_param *p,
 		     const struct rdma_ucm_ece *ece, struct cm_end *end)
 {
@@ -176,7 +176,7 @@ int ucm_do_reject(struct ucm_call *call, const struct rdma_ucm_reject *in, struc
 	return reject_it(id, reason, in->private_data, in->private_data_len);
 }
 
-/* Disconnects, or answers the peer's DREQ. If neither is possible it is over already, or of UD. */
+/* Disconnects, or answers the peer's DREQ. If neither is possible, it is already over, or UD. */
 int ucm_do_disconnect(struct ucm_call *call, const struct rdma_ucm_disconnect *in,
 		      struct ucm_none *out)
 {

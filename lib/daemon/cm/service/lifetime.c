@@ -71,7 +71,7 @@ static void lose_device(struct ucm_id *id)
 	ucm_event_report(id, UCM_EVENT_DEVICE_REMOVAL, 0);
 }
 
-/* Requests that no program knows first, as their listeners may be on the device, too. */
+/* First the requests that no program knows yet, as their listeners may be on the device, too. */
 void ucm_channel_remove(struct ucm_channel *ch, unsigned int device)
 {
 	struct ucm_id *id, *next;

@@ -77,8 +77,8 @@ static bool uses(const struct ucm_id *id, const char *hca)
 			     : cm_channel_uses(&id->channel->hcas, hca);
 }
 
-/* May a request be for either of them? Not if they use different HCAs, as where each has a network namespace
- * of its own. */
+/* Can a request match both? Not if they use different HCAs, as when each has a network namespace of
+ * its own. */
 static bool ucm_ports_overlap(const struct ucm_id *id, const struct ucm_id *other)
 {
 	const struct cm_channel_hcas *hcas = &id->channel->hcas;

@@ -183,7 +183,7 @@ struct cm_service {
 	int epoll;
 	uint64_t now;
 	uint64_t resolve_due; /* UINT64_MAX: no pending next hop */
-	bool held_up; /* somebody waits for his part of the next turn, or lacks some of it */
+	bool held_up;	      /* a user waits for his part of the next turn, or lacks some of it */
 	struct shares *shares;
 	bool own_shares; /* created here */
 	LIST_HEAD(, ucm_channel) channels;

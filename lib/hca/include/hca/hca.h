@@ -62,23 +62,27 @@ void hca_config_defaults(struct hca_config *c);
 
 /* 0, -ENOMEM, -EINVAL, -EEXIST (name in use). Control thread, EAL initialised. */
 int hca_create(const struct hca_config *config, struct hca **out);
-/* All lcores have stopped polling it. Where other HCAs go on, hca_drop_orphans() has been called for each. */
+/* All lcores have stopped polling it. Where other HCAs go on, hca_drop_orphans() has been called
+ * for each. */
 void hca_destroy(struct hca *h);
 
-/* Drops the packets that h has received from `sender`, an HCA of the same daemon that is about to be
- * destroyed, as far as they refer to its clients' memory: as if they had been lost on the wire. No lcore
- * polls either. */
+/* Drops the packets that h has received from `sender`, an HCA of the same daemon that is about to
+ * be destroyed, if they refer to its clients' memory: as if they had been lost on the wire. No
+ * lcore polls either HCA. */
 void hca_drop_orphans(struct hca *h, const struct hca *sender);
 
 /*
  * One lcore runs all stages of the HCA, so that what only they touch needs no locked instructions.
- * `frames_too`: nor does any other thread hold references to frames that it sends or receives. To
- * be called before the lcore polls; unless it is, each stage may run on another one.
+ * `frames_too`: no other thread holds references to frames that the HCA sends or receives, either.
+ * To be called before the lcore polls; otherwise each stage may run on a different lcore.
  */
 void hca_on_one_lcore(struct hca *h, bool frames_too);
 
-/* Replaces the GIDs, up to GID_TABLE_MAX of them: datagrams have the new ones from now on, a connected
- * queue pair keeps the address that it was given. No lcore may be running a stage of the HCA. */
+/* One lcore polls all stages of that engine, in their order. To be called before it does. */
+void hca_engine_on_one_lcore(struct hca *h, unsigned engine);
+
+/* Replaces the GIDs, up to GID_TABLE_MAX of them: datagrams use the new ones from now on, a
+ * connected queue pair keeps its address. No lcore may be running a stage of the HCA. */
 void hca_move(struct hca *h, const struct wire_path *gids, unsigned count);
 
 /* Applies those of the settings that can change while lcores run (RUNTIME in hca/settings.def), and
@@ -86,8 +90,8 @@ void hca_move(struct hca *h, const struct wire_path *gids, unsigned count);
  * thread. */
 void hca_change_settings(struct hca *h, const struct engine_settings *s);
 
-/* Who may send datagrams from now on; connections are the caller's to refuse. `quiesce(ctx)` waits
- * until each lcore has begun another round. Control thread. */
+/* Sets who may send datagrams from now on; the caller must refuse connections itself.
+ * `quiesce(ctx)` waits until each lcore has begun another round. Control thread. */
 void hca_admit(struct hca *h, const struct peer_list *peers, void (*quiesce)(void *ctx), void *ctx);
 /* As set. Control thread. */
 static inline const struct peer_list *hca_admitted(const struct hca *h)
@@ -103,8 +107,8 @@ unsigned hca_poll_stage(struct engine *e, enum stage_id stage);
 unsigned hca_poll(struct hca *h, uint64_t now_ns);
 
 /*
- * How much there is of what the engines share out by themselves, and how much of it a client holds
- * (HCA_ALL_CLIENTS: all of them). Any thread; may be a moment old.
+ * The amount of each resource that the engines share out themselves, and how much of it a client
+ * holds (HCA_ALL_CLIENTS: all of them). Any thread; may be a moment old.
  */
 enum { HCA_ALL_CLIENTS = CLIENTS_MAX };
 uint64_t hca_share_total(const struct hca *h, enum data_share which);

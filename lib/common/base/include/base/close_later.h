@@ -25,17 +25,19 @@ union close_later_control {
 	char bytes[CMSG_SPACE(CLOSE_LATER_MESSAGE_MAX * sizeof(int))];
 };
 
-/* Closes fd soon. The caller gives it up. `from`: who sent it, whose share (SHARE_closings) it is
- * until it is closed, also after the client's end; NULL: nobody. Without memory it stays open. */
+/* Closes fd soon; takes ownership. `from`: the client that sent it, to whose share (SHARE_closings)
+ * it is charged until it is closed, even after the client's end; NULL: none. If memory runs out it
+ * stays open. */
 void close_later(int fd, struct share_client *from);
 /* The same for a connected socket; the peer sees the shutdown at once. */
 void close_later_socket(int fd, struct share_client *from);
-/* The same of somebody who has not become a client; the socket tells whose. Logs why, as far as his
- * share of the log (SHARE_log_lines) allows; NULL: nothing. shares may be NULL. */
+/* The same for the socket of a process that has not become a client; the socket tells its user.
+ * Logs `why`, unless it is NULL or the user's share of the log (SHARE_log_lines) is used up. shares
+ * may be NULL. */
 void close_later_stranger(int fd, struct shares *shares, const char *why);
 
-/* Takes the descriptors of a message received with a close_later_control: the first `most` into fds, the
- * others are closed. Returns how many there were. */
+/* Takes the descriptors of a message received with a close_later_control: the first `most` into
+ * fds, the others are closed. Returns how many there were. */
 unsigned int close_later_receive(struct msghdr *m, int *fds, unsigned int most,
 				 struct share_client *from);
 

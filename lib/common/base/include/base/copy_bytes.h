@@ -2,11 +2,12 @@
 #ifndef BASE_COPY_BYTES_H
 #define BASE_COPY_BYTES_H
 /*
- * Copies of payload. rte_memcpy() is as wide as the CPU that was compiled for, libc's memcpy() as wide as the
- * one that it runs on; the first needs no call, which is what counts in a short copy. Above 2112 bytes glibc 2.36
- * uses REP MOVSB if the CPU says that it is fast at it. On Zen 5 it is: 4 KiB take two thirds of the cycles, half
- * of them where the caches miss. On Zen 3 and Zen 4 it takes twenty times as many if dst is unaligned, as it is in
- * a packet (glibc bug 30994): there a long copy is made by shorter calls.
+ * Copies of payload. rte_memcpy() is as wide as the CPU that was compiled for, libc's memcpy() as
+ * wide as the one that it runs on; the first needs no call, which is what counts in a short copy.
+ * Above 2112 bytes glibc 2.36 uses REP MOVSB if the CPU says that it is fast at it. On Zen 5 it is:
+ * 4 KiB take two thirds of the cycles, half of them where the caches miss. On Zen 3 and Zen 4 it
+ * takes twenty times as many if dst is unaligned, as it is in a packet (glibc bug 30994): there a
+ * long copy is made by shorter calls.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +17,8 @@
 
 enum { COPY_BYTES_CALL_MIN = 512, COPY_BYTES_CALL_PART = 2048 };
 
-/* The most bytes of one call, where dst is not aligned to a cache line and where it is. Written before main(). */
+/* The most bytes of one call, where dst is not aligned to a cache line and where it is. Written
+ * before main(). */
 extern size_t copy_bytes_call_max[2];
 
 /* The same as copy_bytes(), without what is short enough to be inlined. */
@@ -28,7 +30,8 @@ static __rte_noinline __rte_unused void copy_bytes_any(uint8_t *to, const uint8_
 		do {
 			size_t part = RTE_MIN(n, max);
 
-			/* Knowing how long it is at most, GCC would put in a REP MOVSQ instead of a call. */
+			/* Knowing how long it is at most, GCC would put in a REP MOVSQ instead of a
+			 * call. */
 			__asm__("" : "+r"(part));
 			memcpy(to, from, part);
 			to += part;

@@ -11,8 +11,8 @@
  *
  * An entry may straddle two chunks; it then needs both.
  *
- * Control thread, except `mapped` and icm_skip(), which any thread may read. The caller that unmaps a chunk
- * ensures that no other thread writes into it or keeps something there.
+ * Control thread, except `mapped` and icm_skip(), which any thread may read. The caller that unmaps
+ * a chunk ensures that no other thread writes into it or keeps something there.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,8 +57,8 @@ uint32_t icm_entry_first(const struct icm *m, uint32_t chunk);
 uint32_t icm_entry_end(const struct icm *m, uint32_t chunk);
 
 /*
- * For walks over the table: `index` (< entries), or, if its chunk has no memory and so no used entry,
- * the first index behind that chunk. Any thread; while a chunk is being mapped, either.
+ * For walks over the table: `index` (< entries), or, if its chunk has no memory and so no used
+ * entry, the first index behind that chunk. Any thread; while a chunk is being mapped, either.
  */
 static inline uint32_t icm_skip(const struct icm *m, uint32_t index)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
-/* Logging of the daemon: DPDK's rte_log, with a log type for each module, "softhca.cm" for instance.
- * Never on the data path. */
+/* Logging of the daemon: DPDK's rte_log, with a log type for each module, "softhca.cm" for
+ * instance. Never on the data path. */
 #include <rte_log.h>
 #include "base/log_levels.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BASE_LOG_LEVELS_H
 #define BASE_LOG_LEVELS_H
-/* Which messages the daemon logs: a level for all modules, and for some another. */
+/* Which messages the daemon logs: a level for all modules, and other levels for some of them. */
 #include <stdint.h>
 
 /* Parts of the daemon that log; their names are the words of the setting log_level. */

@@ -2,9 +2,9 @@
 #ifndef BASE_LOOK_H
 #define BASE_LOOK_H
 /*
- * For a thread that waits for another one's message: looking again and again instead of sleeping at once, where it pays and
- * takes nobody's CPU. Where CPUs halt, as those of an idle virtual machine do, waking a thread takes 20 to 30 us, more
- * than most requests.
+ * For a thread that waits for a message of another: it looks again and again instead of sleeping at
+ * once, where that pays and takes the CPU from no one. Where CPUs halt, as those of an idle virtual
+ * machine do, waking a thread takes 20 to 30 us, more than most requests.
  *
  *     look_begin()                        the wait begins
  *     if (look_pays())
@@ -12,9 +12,11 @@
  *     sleep unless something was found
  *     look_end()                          it is over, however it was spent
  *
- * So it pays if the last wait was short, and a long one is looked through once at most. Whoever wants the CPU gets it by
- * the yield. That may take until the end of his time slice, so one who does is left alone for many times as long: looking costs
- * a busy machine LOOK_AWAY-th of its speed at most. One struct for each thread, or under its owner's lock.
+ * So looking pays if the last wait was short; a thread looks in vain during one long wait at most.
+ * The yield gives the CPU to any other thread that wants it. A busy one may keep it for its whole
+ * time slice; then the thread does not look for LOOK_AWAY times as long, so looking costs a busy
+ * machine at most one part in LOOK_AWAY of its speed. One struct for each thread, or under its
+ * owner's lock.
  */
 #include <stdbool.h>
 #include <stdint.h>

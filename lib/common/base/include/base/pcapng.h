@@ -21,9 +21,10 @@ struct pcapng_frame {
 };
 
 /*
- * The file at that path, emptied or new, to be written. What programs say to each other, keys and all,
- * is for this process's user only: an existing file is used if it is his, a plain one and nobody's
- * link. Never waits, as opening a FIFO would. NULL with errno: EPERM if it is not of that kind.
+ * Opens the file at that path for writing, new or truncated. A capture holds what programs send
+ * each other, keys included, so only this process's user may read it: an existing file is used only
+ * if it belongs to that user, is a regular file, and has no other link. Never waits, as opening a
+ * FIFO would. NULL with errno; EPERM: not such a file.
  */
 FILE *pcapng_create(const char *path);
 
@@ -32,7 +33,7 @@ int pcapng_begin(FILE *f, const char *name, enum pcapng_link link, uint32_t snap
 
 int pcapng_frame(FILE *f, const struct pcapng_frame *frame);
 
-/* The end of it at time_ns: how many frames the file has, and how many were dropped. */
+/* Ends the capture at time_ns: records how many frames the file has, and how many were dropped. */
 int pcapng_end(FILE *f, uint64_t time_ns, uint64_t captured, uint64_t dropped);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BASE_PEER_LIST_H
 #define BASE_PEER_LIST_H
-/* The peers that an HCA admits: addresses and prefixes, in the form of base/ip.h. Filled, then read by
- * any thread; a change is another list (hca_admit()). */
+/* The peers that an HCA admits: addresses and prefixes, in the form of base/ip.h. A list is filled
+ * once, then read by any thread; a change takes a new list (hca_admit()). */
 #include "base/ip.h"
 
 enum {

@@ -2,8 +2,8 @@
 #ifndef BASE_PROGRESS_H
 #define BASE_PROGRESS_H
 /*
- * How far a long run is, on one line of a terminal that stderr is: percent, rate, time left. Nothing of it elsewhere,
- * and nothing for runs that end within a second. For one thread.
+ * Shows the progress of a long run in one line on stderr: percent, rate, time left. Shows nothing
+ * if stderr is no terminal, or if the run ends within a second. For one thread.
  */
 #include <stdint.h>
 
@@ -15,7 +15,7 @@ void progress_begin(struct progress *p, uint64_t now_ns);
 /* Writes the line: `done` of `all` (of whatever is counted; all > 0), at `rate` of that unit. */
 void progress_write(struct progress *p, uint64_t now_ns, double done, double all, double rate,
 		    const char *unit);
-/* Takes the line away, before anything else is printed. */
+/* Erases the line; call it before anything else is printed. */
 void progress_clear(const struct progress *p);
 
 static inline int progress_is_due(const struct progress *p, uint64_t now_ns)

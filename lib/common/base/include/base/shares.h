@@ -64,7 +64,8 @@ struct share_client {
 
 /* NULL: no memory. The user `owner`, and root, may have all but the reserves. */
 struct shares *shares_create(uint32_t owner);
-/* All clients have ended. What is still on its way back keeps it alive. NULL is allowed. */
+/* To be called when all clients have ended. Shares that have not been returned yet keep it alive.
+ * NULL is allowed. */
 void shares_destroy(struct shares *s);
 
 /* Sets the total of a row; hca: 0 for those of scope DAEMON. At any time: what is held beyond a new
@@ -87,7 +88,8 @@ unsigned int share_user_index(const struct share_client *c);
 int share_take(struct share_client *c, enum share row, uint64_t n);
 /* Takes n unconditionally, for resources that cannot be refused but count. */
 void share_add(struct share_client *c, enum share row, uint64_t n);
-/* For who has no client any more: takes n without a client. False: not now. And gives them back. */
+/* For users who may have no client any more: takes n in the user's own name (false: not now), and
+ * gives them back. */
 bool share_user_take(struct share_user *u, enum share row, uint64_t n);
 void share_user_give(struct share_user *u, enum share row, uint64_t n);
 /* The same as share_spend(). */
@@ -97,9 +99,10 @@ void share_user_spend(struct share_user *u, enum share row, uint64_t n);
  * share_refill(). */
 int share_use(struct share_client *c, enum share row, uint64_t n);
 void share_spend(struct share_client *c, enum share row, uint64_t n);
-/* Refills every user's part; one who has spent more than his limit still lacks the excess. True: somebody does. */
+/* Refills every user's part; a user who has spent more than his limit still lacks the excess. True:
+ * there is such a user. */
 bool share_refill(struct shares *s, enum share row);
-/* The same, but all who have used any get one user's part together. */
+/* The same, but all users who have used any share one user's part. */
 bool share_refill_together(struct shares *s, enum share row);
 /* Would share_take() grant it now, or, `later`, once everything left by share_leave() has been
  * returned? Counts nothing. */

@@ -2,9 +2,10 @@
 #ifndef HOST_ABI_CAPTURE_ELEMENT_H
 #define HOST_ABI_CAPTURE_ELEMENT_H
 /*
- * An element of a channel as a capture shows it (LINKTYPE_WIRESHARK_UPPER_PDU): the tags that name its
- * dissector, its description (capture_element.def), then its packet's headers, if it has one: never
- * payload. `captured` of the record counts what is there, `original` the whole packet.
+ * An element of a channel as a capture shows it (LINKTYPE_WIRESHARK_UPPER_PDU): the tags that name
+ * its dissector, its description (capture_element.def), then the headers of its packet, if it has
+ * one, but never payload. `captured` of the record counts what is there, `original` the whole
+ * packet.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -2,10 +2,10 @@
 #ifndef HOST_ABI_CAPTURE_RING_H
 #define HOST_ABI_CAPTURE_RING_H
 /*
- * Frames on their way from a port to whoever captures them. The reader makes the memory: a head,
- * then a ring of bytes for each queue of the port. The queue's lcore writes records into its ring
- * and never waits: a frame that finds no room is dropped and counted. The daemon relies on nothing
- * that the reader writes: a tail that cannot be is taken for a full ring.
+ * Frames on their way from a port to the program that captures them, the reader. The reader
+ * provides the memory: a head, then a ring of bytes for each queue of the port. The queue's lcore
+ * writes records into its ring and never waits: a frame that finds no room is dropped and counted.
+ * The daemon relies on nothing that the reader writes: an impossible tail counts as a full ring.
  *
  * A record is followed by its bytes, and begins at a multiple of 8. It never wraps: a record of
  * CAPTURE_PADDING, or less room than a record has, means that the next one is at the ring's start.
@@ -71,7 +71,7 @@ static inline uint8_t *capture_ring(struct capture_head *h, unsigned int queue,
 	return (uint8_t *)h + CAPTURE_HEAD_BYTES + queue * queue_bytes;
 }
 
-/* The oldest record of the queue; NULL: none. Reader, which has made nothing of it until
+/* The oldest record of the queue; NULL: none. For the reader; the record is not consumed until
  * capture_pass(). */
 static inline const struct capture_record *capture_next(struct capture_head *h, unsigned int queue)
 {

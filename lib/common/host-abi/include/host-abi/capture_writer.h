@@ -15,7 +15,8 @@ struct capture_writer {
 	uint32_t dropped_since; /* the last record */
 };
 
-/* The size of each of so many rings in memory of that size, a power of two; 0: too little. */
+/* The size of each of `queues` rings in memory of `bytes` bytes, a power of two; 0: too little
+ * memory. */
 static inline uint64_t capture_queue_bytes(uint64_t bytes, unsigned int queues)
 {
 	uint64_t room = bytes > CAPTURE_HEAD_BYTES ? (bytes - CAPTURE_HEAD_BYTES) / queues : 0;
@@ -40,8 +41,8 @@ static inline void capture_head_fill(struct capture_head *h, unsigned int queues
 	h->start_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Room for a record of so many bytes in all (capture_record_bytes()), at the ring's start if it would
- * wrap; NULL: there is none. The caller advances w->head by them. */
+/* Room for a record of `bytes` bytes in all (capture_record_bytes()), at the ring's start if it
+ * would wrap; NULL: there is none. The caller advances w->head by `bytes`. */
 static inline struct capture_record *capture_reserve(struct capture_writer *w,
 						     struct capture_head *h, unsigned int queue,
 						     uint64_t queue_bytes, uint64_t bytes)

@@ -33,8 +33,9 @@ enum {
 	 * half in `id` and the high one in `fd`. A ticket is valid once; until it is used the
 	 * identifier does not move. */
 	CM_COMMAND_RELEASE_ID = 0x100,
-	/* The channel's program uses these HCAs only (body: struct cm_channel_hcas, no response): no others are
-	 * chosen for it, and nobody reaches it through others. -EBUSY: it has identifiers; -EINVAL. */
+	/* The channel's program uses these HCAs only (body: struct cm_channel_hcas, no response):
+	 * no others are chosen for it, and nobody reaches it through others. -EBUSY: it has
+	 * identifiers; -EINVAL. */
 	CM_COMMAND_USE_HCAS = 0x101,
 	CM_CHANNEL_HCAS = 4,
 };

@@ -4,10 +4,11 @@
 /*
  * The control socket: Unix SOCK_SEQPACKET, one request, one reply, in order. A request is a struct
  * control_header and the body that control_requests.def names; the reply has the same header
- * (status 0 or -errno) and, if status is 0, its reply body, which is of fixed length but for VIEW's. Descriptors travel by SCM_RIGHTS with
- * the request or reply that names them. A malformed request (unknown type, wrong length, status or
- * reserved not 0, wrong number of descriptors, out of order: control_when()) ends the connection.
- * Everything the client created is destroyed when the connection ends.
+ * (status 0 or -errno) and, if status is 0, its reply body, which is of fixed length but for
+ * VIEW's. Descriptors travel by SCM_RIGHTS with the request or reply that names them. A malformed
+ * request (unknown type, wrong length, status or reserved not 0, wrong number of descriptors, out
+ * of order: control_when()) ends the connection. Everything the client created is destroyed when
+ * the connection ends.
  *
  * The bell: a Unix SOCK_DGRAM pair that the daemon creates for each client. The daemon writes a
  * datagram into it after putting events into the client's event queue if client_page.waiting was
@@ -45,7 +46,8 @@ static inline enum control_time control_when(uint32_t type)
 	case CONTROL_GET_SETTING:
 	case CONTROL_VIEW:
 		return CONTROL_ANY_TIME;
-	/* With the rights of who connected: a program that uses the HCA may have given up its own. */
+	/* The rights of the process that connected count; a program that uses the HCA may have
+	 * dropped its own since. So not after HELLO. */
 	case CONTROL_SET:
 	case CONTROL_REMOVE_HCA:
 	case CONTROL_ADD_HCA:
@@ -169,7 +171,7 @@ struct control_setting {
 	char section[32]; /* "daemon", or the name of an HCA */
 	char key[32];
 	uint32_t runtime;   /* 1: CONTROL_SET can change it; 0: needs a restart */
-	uint32_t shortened; /* 1: the value is longer than this has room for */
+	uint32_t shortened; /* 1: the value did not fit */
 	char value[400];
 };
 
@@ -215,7 +217,7 @@ struct control_view {
 	char parameters[128];
 };
 
-/* Modules of the pipeline that are to stand, to take elements one by one, to run again. */
+/* Modules of the pipeline to pause, to step, or to resume. */
 enum { CONTROL_STEPS_MAX = 1000 };
 struct control_pause {
 	uint32_t version;
@@ -234,14 +236,14 @@ struct control_trace {
 
 struct control_trace_reply {
 	uint64_t tsc_hz;
-	uint32_t places; /* where records are: each with those of one stage, in order */
+	uint32_t places; /* number of places: each has the records of one stage, in order */
 	uint32_t reserved;
 };
 
 struct control_read_trace {
 	uint32_t version;
 	uint32_t place;
-	uint32_t from; /* so many of its records have been read */
+	uint32_t from; /* number of its records read so far */
 	uint32_t reserved;
 };
 

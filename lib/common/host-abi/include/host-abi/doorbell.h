@@ -57,7 +57,7 @@ enum eqe_type {
 	EQE_WQ_CATAS_ERROR = 0x05,
 	EQE_LOCAL_CATAS_ERROR = 0x08, /* number = 0: the device */
 	EQE_PORT_CHANGE = 0x09,	      /* number = 1: up, 0: down */
-	EQE_GID_CHANGE = 0x0a,	      /* number = 0: the port's GIDs are others */
+	EQE_GID_CHANGE = 0x0a,	      /* number = 0: the port's GIDs have changed */
 	EQE_WQ_INVAL_REQ_ERROR = 0x10,
 	EQE_WQ_ACCESS_ERROR = 0x11,
 	/* ours: */

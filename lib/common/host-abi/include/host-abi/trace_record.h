@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HOST_ABI_TRACE_RECORD_H
 #define HOST_ABI_TRACE_RECORD_H
-/* What a module of the pipeline did with something of a queue pair, for `softhca trace`. */
+/* A record of `softhca trace`: what a module of the pipeline did with an element of a queue
+ * pair. */
 #include <stdint.h>
 
 struct trace_record {
 	uint64_t tsc;	 /* when the module was polled ... */
-	uint32_t cycles; /* ... and for how long, with all else that it took then */
+	uint32_t cycles; /* ... and for how long, including all else that it took */
 	uint32_t psn;	 /* of a packet */
 	uint32_t wqe; /* of a request, and of a packet that it has become: where its WQE lies in the
 			    send queue, bytes; TRACE_NO_WQE */

@@ -10,8 +10,8 @@
  * stride.
  * Shared receive queue: the same, and next.imm is a tag of the client's choice. Several queue pairs
  * take from it, so descriptors complete out of order: the daemon copies one when a queue pair takes
- * it, and its completion returns the tag as wqe_offset. Of n descriptors posted and not completed,
- * at most n places of the ring are in use.
+ * it, and its completion returns the tag as wqe_offset. While n descriptors are posted and not
+ * completed, at most n places of the ring are in use.
  */
 #include <stdint.h>
 #include <assert.h>
@@ -29,10 +29,10 @@ enum user_service {
 /* ... and what it is like. */
 enum user_trait {
 	USER_RADDR = 1 << 0,	     /* has a raddr unit */
-	USER_OPERANDS = 1 << 1,	     /* has an atomic unit; without USER_SCATTERS: and no data */
+	USER_OPERANDS = 1 << 1,	     /* has an atomic unit; without USER_SCATTERS it has no data */
 	USER_LOCAL = 1 << 2,	     /* has the units of a local operation; sends nothing */
 	USER_SCATTERS = 1 << 3,	     /* its data entries take what the peer answers; never inline */
-	USER_EIGHT_BYTES = 1 << 4,   /* moves just eight bytes, whatever its entries hold more */
+	USER_EIGHT_BYTES = 1 << 4,   /* moves just eight bytes, even if its entries hold more */
 	USER_ANSWERED = 1 << 5,	     /* the peer answers each with a separate response, for which
 				      * it has a bounded number of resources */
 	USER_TAKES_RECEIVE = 1 << 6, /* consumes a receive descriptor of the peer */
@@ -113,7 +113,7 @@ struct wqe_data {
  */
 struct wqe_bind {
 	uint32_t key;	   /* of the window, with its new tag */
-	uint32_t lkey;	   /* the region's, which allows windows; length 0: not looked at */
+	uint32_t lkey;	   /* of the region, which must allow windows; ignored if length is 0 */
 	uint32_t access;   /* enum access_flags: remote rights; type 2: ACCESS_ZERO_BASED, too */
 	uint32_t reserved; /* 0 */
 	uint64_t addr;	   /* first byte, as an address of the region */
@@ -126,7 +126,7 @@ struct wqe_bind {
  */
 struct wqe_register {
 	uint32_t key;	  /* as ALLOC_MR gave it, with its new tag */
-	uint32_t lkey;	  /* of the region that the pages are of */
+	uint32_t lkey;	  /* of the region that contains the pages */
 	uint32_t access;  /* enum access_flags: local write, remote rights */
 	uint8_t log_page; /* 12..30 */
 	uint8_t reserved; /* 0 */

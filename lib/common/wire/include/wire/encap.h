@@ -111,7 +111,8 @@ static inline void wire_stamp(uint8_t *l2_start, const struct wire_template *t,
 	wire_put_be16(l3 + 10, ~sum);
 }
 
-/* Gives a frame made by wire_stamp() the n-th UDP source port after its template's; 0xc000..0xffff. */
+/* Gives a frame made by wire_stamp() the n-th UDP source port after its template's;
+ * 0xc000..0xffff. */
 static inline void wire_stamp_port(uint8_t *l2_start, const struct wire_template *t, unsigned n)
 {
 	unsigned at = t->encap_bytes - WIRE_UDP_BYTES;
@@ -159,9 +160,9 @@ struct wire_frame {
 enum wire_error wire_parse_frame(const uint8_t *frame, unsigned int bytes, struct wire_frame *out);
 
 /*
- * Marks a frame as a congested network does (ECN: CE), if its sender allows that (ECT). The frame is
- * a private copy; its checksum follows, its ICRC does not cover the mark. False: nothing changed. Any
- * thread.
+ * Marks a frame as a congested network does (ECN: CE), if its sender allows that (ECT). The frame
+ * is a private copy; its checksum follows, its ICRC does not cover the mark. False: nothing
+ * changed. Any thread.
  */
 bool wire_mark_congested(uint8_t *frame, unsigned int bytes);
 

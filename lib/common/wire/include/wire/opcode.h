@@ -2,17 +2,17 @@
 #ifndef WIRE_OPCODE_H
 #define WIRE_OPCODE_H
 /*
- * The BTH opcodes of RC, UC and UD, the congestion notification packet, and one of the range that is
- * left to manufacturers (11xxxxxx), which only queue pairs that have agreed on it send and take: ONE table says which
- * headers each carries and which part of which message it is. (IBTA volume 1, 9.2; rules C9-67,
- * C9-68.)
+ * The BTH opcodes of RC, UC and UD, the congestion notification packet, and one of the
+ * manufacturers' range (11xxxxxx), which is used only between queue pairs that have agreed on it.
+ * ONE table says which headers each opcode carries, and which part of which message it is. (IBTA
+ * volume 1, 9.2; rules C9-67, C9-68.)
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include "host-abi/wqe.h"
 
-/* wire_opcode.service of a CNP, which belongs to no queue pair's service, and of a SACK, so that those
- * who have not agreed on it see another service's packet. */
+/* wire_opcode.service of a CNP, which belongs to no queue pair's service, and of a SACK, so that
+ * queue pairs that have not agreed on it see a packet of another service. */
 #define WIRE_SERVICE_NONE 0xff
 
 /* The kind of message that a packet belongs to. */

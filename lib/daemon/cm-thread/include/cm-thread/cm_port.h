@@ -45,12 +45,12 @@ int cm_port_learn_gids(struct cm_port *p);
 int cm_port_fd(const struct cm_port *p);
 /* Receives a bounded number of MADs, and sends waiting ones. */
 void cm_port_turn(struct cm_port *p, uint64_t now_ns);
-/* Instead of a turn, before the port is closed: receives nothing more. True: everything has been sent, or
- * nothing can be. */
+/* Instead of a turn, before the port is closed: receives nothing more. True: everything has been
+ * sent, or nothing can be. */
 bool cm_port_finish(struct cm_port *p, uint64_t now_ns);
 /* Latest time of the next turn, in the caller's nanoseconds; UINT64_MAX: never. */
 uint64_t cm_port_due(const struct cm_port *p, uint64_t now_ns);
-/* Sends a MAD to QP 1 at the path's other end, from the path's GID, whatever its index is by now. */
+/* Sends a MAD to QP 1 at the path's other end, from the path's GID, whatever its index is now. */
 void cm_port_send(struct cm_port *p, uint64_t now_ns, const struct cm_path *path,
 		  const uint8_t mad[CM_MAD_BYTES]);
 

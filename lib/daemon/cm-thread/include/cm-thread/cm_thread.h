@@ -50,29 +50,31 @@ enum cm_thread_state {
 };
 /* Any thread. */
 enum cm_thread_state cm_thread_state(const struct cm_thread *t);
-/* For a watchdog: its kernel ID, once it is CM_THREAD_RUNS, and *turns, atomic, which then rises each second at least. */
+/* For a watchdog: its kernel ID, once it is CM_THREAD_RUNS, and *turns, atomic, which then rises
+ * each second at least. */
 int cm_thread_pulse(const struct cm_thread *t, const uint64_t **turns);
 
 /* Passes it the socket of a new channel. Never blocks. 0; -EUSERS: it has not taken the last ones
  * yet; -ENODEV: it has failed; fd then stays the caller's. Control thread. */
 int cm_thread_adopt(struct cm_thread *t, int fd);
 
-/* The devices' GIDs are others. NULL is allowed. Control thread. */
+/* The devices' GIDs have changed. NULL is allowed. Control thread. */
 void cm_thread_moved(struct cm_thread *t);
 
 /*
- * Adds device i, below HCA_MAX, where there is none, or none any more: as cm_thread_start() does its own, and with the
- * same `connect`. 0; -ENODEV: the thread has failed; -errno of `connect`. The control socket must be served until
- * cm_thread_added() is no longer -EAGAIN: 0 then, or -EIO (logged), after which cm_thread_remove() is still due. NULL is
- * allowed. Control thread.
+ * Adds device i (below HCA_MAX; unused, or removed before) as cm_thread_start() adds those of its
+ * configuration, with the same `connect`. 0; -ENODEV: the thread has failed; -errno of `connect`.
+ * The control socket must be served until cm_thread_added() is no longer -EAGAIN: 0 then, or -EIO
+ * (logged), after which cm_thread_remove() is still due. NULL is allowed. Control thread.
  */
 int cm_thread_add(struct cm_thread *t, unsigned int i, const struct cm_thread_device *device);
 int cm_thread_added(const struct cm_thread *t, unsigned int i);
 
 /*
- * Device i is being removed: the thread tells the programs that use it and the peers of their connections,
- * and closes its QP 1, for which the control socket must be served. May be called again. True: it has, and
- * uses the device no more; also if there is no such thread. Control thread.
+ * Device i is being removed: the thread tells the programs that use it and the peers of their
+ * connections, and closes its QP 1, for which the control socket must be served. May be called
+ * again. True: it has, and no longer uses the device; also if there is no such thread. Control
+ * thread.
  */
 bool cm_thread_remove(struct cm_thread *t, unsigned int i);
 
@@ -82,9 +84,9 @@ void cm_thread_stop(struct cm_thread *t);
 /* Frees a stopped thread. NULL is allowed. */
 void cm_thread_destroy(struct cm_thread *t);
 
-/* For views: locks the service and the ports until cm_thread_leave(); *service NULL: there is none (any
- * more). False: they are locked already; the thread then leaves a millisecond between its turns for some time, so
- * that a next try soon succeeds. */
+/* For views: locks the service and the ports until cm_thread_leave(); *service NULL: there is none
+ * (any more). False: they are locked already; the thread then leaves a millisecond between its
+ * turns for some time, so that a next try soon succeeds. */
 bool cm_thread_try_enter(struct cm_thread *t, const struct cm_service **service);
 void cm_thread_leave(struct cm_thread *t);
 /* Between the two: the counters of port i < number of devices; NULL: it has been removed. */

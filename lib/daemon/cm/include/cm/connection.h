@@ -79,9 +79,9 @@ struct cm_ops {
 };
 
 struct cm_limits {
-	uint32_t connections;	  /* at most, including time-wait; an eighth is reserved for our own
-					requests, and at most a quarter are kept only to repeat rejections
-					and the like; 0: 65536 */
+	uint32_t connections;	  /* at most, including time-wait; an eighth is reserved for our
+				     own requests, and at most a quarter are kept only to repeat
+				     rejections and the like; 0: 65536 */
 	uint32_t unanswered;	  /* received REQs and SIDR_REQs not answered yet; further ones are
 					dropped, their senders repeat them; 0: 1024 */
 	uint32_t of_source;	  /* of these, from addresses that share one of 1024 secret
@@ -109,8 +109,8 @@ void cm_receive(struct cm *cm, uint64_t now, const struct cm_path *path, const u
  * have expired); UINT64_MAX: never. Cheap if none has expired. */
 uint64_t cm_expire(struct cm *cm, uint64_t now);
 
-/* A device has been removed, and its connections have been released: ends what remained to be done with
- * their peers. No event follows. */
+/* A device has been removed, and its connections have been released: ends what remained to be done
+ * with their peers. No event follows. */
 void cm_forget_device(struct cm *cm, unsigned int device);
 
 /* One side's parameters in REQ and REP. */
@@ -168,8 +168,8 @@ void cm_release(struct cm_connection *c, uint64_t now);
 
 /*
  * Called in ops->request(): c is one of its owner's SHARE_cm_requests until it is answered. False:
- * he may have no more; nothing has changed. *holder must remain valid until c is released, or until
- * cm_share_move() counts it elsewhere, which has room.
+ * the owner may have no more; nothing has changed. *holder must remain valid until c is released,
+ * or until cm_share_move() counts it elsewhere, which has room.
  */
 bool cm_share(struct cm_connection *c, struct share_client *holder);
 void cm_share_move(struct cm_connection *c, struct share_client *holder);

@@ -124,7 +124,7 @@ struct cm_sidr_rep {
 	uint8_t info[72];
 };
 
-/* A LAP is only ever refused, by an APR: of it the communication IDs are known, no more. */
+/* A LAP is only ever refused, by an APR: we know nothing of it but its communication IDs. */
 enum cm_apr_status { CM_APR_LOADED = 0, CM_APR_INVALID_COMM_ID = 1, CM_APR_UNSUPPORTED = 2 };
 
 struct cm_apr {

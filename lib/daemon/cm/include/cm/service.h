@@ -66,14 +66,14 @@ uint64_t cm_service_turn(struct cm_service *s, uint64_t now);
 void cm_service_receive(struct cm_service *s, uint64_t now, const struct cm_path *path,
 			const uint8_t *mad, size_t bytes);
 
-/* Adds a device, which is copied: listeners at any address are reached through it, too. i: below HCA_MAX, where there
- * is none, or none any more. */
+/* Adds a device, which is copied: listeners at any address are reached through it, too. i: below
+ * HCA_MAX; unused, or removed before. */
 void cm_service_add(struct cm_service *s, unsigned int i, const struct cm_device *device);
 
 /*
- * A device is being removed: programs with identifiers on it get RDMA_CM_EVENT_DEVICE_REMOVAL and can only
- * destroy these; their connections are released, which the peers are told through send(), for the last
- * time; requests that no program has seen yet are rejected. Listeners at any address stay.
+ * A device is being removed: programs with identifiers on it get RDMA_CM_EVENT_DEVICE_REMOVAL and
+ * can only destroy these; their connections are released, with a last message to the peers through
+ * send(); requests that no program has seen yet are rejected. Listeners at any address stay.
  */
 void cm_service_remove(struct cm_service *s, uint64_t now, unsigned int device);
 

@@ -6,8 +6,8 @@
  * it owns all that its client made, refuses what is not the client's, and tears everything down
  * when the connection ends.
  *
- * Runs in the daemon's control thread, except control_thread_waits(); only signal handlers run in the
- * data path. It changes contexts and the TPT only through the CEU.
+ * Runs in the daemon's control thread, except control_thread_waits(); only signal handlers run in
+ * the data path. It changes contexts and the TPT only through the CEU.
  */
 #include <stdint.h>
 #include <stdbool.h>
@@ -44,8 +44,8 @@ struct control_port_ops {
 	int (*capture)(void *ctx, void *memory, uint64_t bytes, uint32_t snap);
 	/* Ends it. Nothing uses the memory any more when it returns. */
 	void (*capture_end)(void *ctx, const void *memory);
-	/* May its modules be paused and its channels captured, as its configuration says now? May be
-	 * NULL: no. */
+	/* May its modules be paused and its channels captured, as its configuration says now? May
+	 * be NULL: no. */
 	bool (*may_stop)(void *ctx);
 	/* Writes the text of an attribute, as in sysfs, not NUL-terminated. Returns its length;
 	 * -ENOENT: unknown. May be NULL: no attributes. */
@@ -75,18 +75,20 @@ struct control_changer {
 struct control_settings_ops {
 	/* Fills *out, which is zeroed, with the index-th setting. 0, -ENOENT. */
 	int (*read)(void *ctx, uint32_t index, struct control_setting *out);
-	/* Changes one: "SECTION.KEY=VALUE". 0 with what has changed in text; -errno with the reason. */
+	/* Changes one: "SECTION.KEY=VALUE". 0 with what has changed in text; -errno with the
+	 * reason. */
 	int (*change)(void *ctx, const struct control_changer *who, const char *assignment,
 		      char *text, unsigned int bytes);
 	/*
-	 * Removes an HCA, which includes control_remove_device(). -EAGAIN: that takes a while, and goes on even
-	 * if nobody asks again; `again`: it was asked before. 0 with what was done, -errno with the reason.
-	 * May be NULL: none can be removed.
+	 * Removes an HCA, which includes control_remove_device(). -EAGAIN: that takes a while, and
+	 * goes on even if nobody asks again; `again`: it was asked before. 0 with what was done,
+	 * -errno with the reason. May be NULL: none can be removed.
 	 */
 	int (*remove)(void *ctx, const struct control_changer *who, const char *hca, bool again,
 		      char *text, unsigned int bytes);
-	/* Adds one, with the lines "KEY=VALUE" of its section, which includes control_add_device(). The same.
-	 * *ticket is 0 when it is asked first; from then on it is the callee's, to know the request again. */
+	/* Adds one, with the lines "KEY=VALUE" of its section, which includes control_add_device().
+	 * The same. *ticket is 0 in the first call; from then on the callee uses it to recognise
+	 * the request. */
 	int (*add)(void *ctx, const struct control_changer *who, const char *hca,
 		   const char *settings, uint32_t *ticket, char *text, unsigned int bytes);
 	/* Reads the configuration again, and adds and removes HCAs as it says. The same. */
@@ -101,9 +103,10 @@ struct control_viewer {
 };
 
 /*
- * Writes the JSON text of a view (host-abi/control.h) for *who, at most `room` bytes. Its length; -EAGAIN:
- * not now, ask again; another -errno for the client. May wait for the lcores to end their rounds, as other
- * requests do, which is charged to the asker like the rest of its time; never for any other thread.
+ * Writes the JSON text of a view (host-abi/control.h) for *who, at most `room` bytes. Its length;
+ * -EAGAIN: not now, ask again; another -errno for the client. May wait for the lcores to end their
+ * rounds, as other requests do, which is charged to the asker like the rest of its time; never for
+ * any other thread.
  */
 typedef int control_view_fn(void *ctx, const struct control_viewer *who, const char *name,
 			    const char *parameters, char *text, unsigned int room);
@@ -112,9 +115,9 @@ struct control_config {
 	const char *socket_path;  /* an old socket file there is replaced unless somebody listens on
 				     it; NULL: no socket */
 	unsigned int socket_mode; /* of the socket file; 0: 0666 */
-	unsigned int
-		hello_timeout_ms; /* within which a connection must open a device or a channel of the
-					  connection manager; 0: 30 s */
+	/* Within it a connection must open a device or a channel of the connection manager; 0:
+	 * 30 s. */
+	unsigned int hello_timeout_ms;
 	const char *socket_group; /* of the socket file, by name; NULL or "": the process's own */
 	unsigned int device_count;
 	const struct control_device *devices; /* copied */
@@ -154,9 +157,9 @@ int control_poll(struct control *c, int timeout_ms);
 
 /*
  * Waits until control_poll() has something to do, at most timeout_ms. It first polls for a moment
- * (base/look.h), within each user's part of that time, so that clients which send the next request as
- * soon as they are answered need not wait for a wake-up. `spare`: no lcore needs the caller's CPU;
- * else it sleeps at once, and the kernel may wake it elsewhere. Without the caller's lock.
+ * (base/look.h), within each user's part of that time, so that clients which send the next request
+ * as soon as they are answered need not wait for a wake-up. `spare`: no lcore needs the caller's
+ * CPU; else it sleeps at once, and the kernel may wake it elsewhere. Without the caller's lock.
  */
 void control_wait(struct control *c, int timeout_ms, bool spare);
 
@@ -165,10 +168,10 @@ void control_wait(struct control *c, int timeout_ms, bool spare);
 int control_adopt(struct control *c, int fd);
 
 /*
- * Tells that a thread of this process waits in the kernel, since since_ns of the monotonic clock, for
- * a client that punches a hole into memory which the thread accesses. A signal makes the thread find
- * out which client as soon as it continues; control_poll() then charges its user. Ignored while
- * another thread is being asked. Any thread.
+ * Tells that a thread of this process waits in the kernel, since since_ns of the monotonic clock,
+ * for a client that punches a hole into memory which the thread accesses. A signal makes the thread
+ * find out which client as soon as it continues; control_poll() then charges its user. Ignored
+ * while another thread is being asked. Any thread.
  */
 void control_thread_waits(pid_t thread, uint64_t since_ns);
 
@@ -182,22 +185,22 @@ void control_port_changed(struct control *c, unsigned int device, bool up);
 void control_gids_changed(struct control *c, unsigned int device);
 
 /*
- * Adds a device, as control_create() does those of its configuration: clients may open it when this returns. i: where
- * there is none, or none any more, below HCA_MAX. 0; -EINVAL; -ENOMEM, with nothing left. Not from within a
- * callback, except from `add`.
+ * Adds a device, as control_create() does those of its configuration: clients may open it when this
+ * returns. i: below HCA_MAX; unused, or removed before. 0; -EINVAL; -ENOMEM, with nothing left. Not
+ * from within a callback, except from `add`.
  */
 int control_add_device(struct control *c, unsigned int i, const struct control_device *config);
 
 /*
- * Removes a device: ends its clients, and whoever captures, traces or pauses it, as if they had
- * disconnected. Neither clients nor this module use it when this returns; another may then be added in its place.
- * One device has to stay. Not from within a callback.
+ * Removes a device: ends its clients, and those that capture, trace or pause it, as if they had
+ * disconnected. Neither clients nor this module use it when this returns; another may then be added
+ * in its place. One device has to stay. Not from within a callback.
  */
 void control_remove_device(struct control *c, unsigned int device);
 
-/* Whether modules of some devices may be paused (control_port_ops.may_stop) may have changed: those that
- * may not run again, and time stands for the others only, if any module still does; captures of their
- * channels end. */
+/* control_port_ops.may_stop may have changed for some devices. Where modules may no longer be
+ * paused, they run again and captures of channels end; time stands only for the other devices, and
+ * only if a module is still paused. */
 void control_debug_changed(struct control *c);
 
 /* What `softhca clients` shows; the caller's copy. */
@@ -213,13 +216,13 @@ struct control_client_info {
 	uint64_t connected_s; /* since when */
 	char captures[32];    /* the HCA that it captures from; "": none */
 };
-/* Fills up to n, those that connected last first; returns the number of clients. Whoever is asking for
- * the view in which they are to be shown is none of them. */
+/* Fills up to n, the latest first; returns the number of clients. Leaves out the client that is
+ * asking for the view in which they are shown. */
 unsigned int control_clients(const struct control *c, struct control_client_info *info,
 			     unsigned int n);
 
-/* Is the client with that index at the device (struct qp.client) one of that user's? Under the caller's
- * lock. */
+/* Is the client with that index at the device (struct qp.client) one of that user's? Under the
+ * caller's lock. */
 bool control_client_is_of(const struct control *c, unsigned int device, uint32_t index,
 			  uint32_t uid);
 

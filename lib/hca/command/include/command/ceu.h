@@ -38,7 +38,7 @@ enum ceu_status {
 	CEU_BAD_NVMEM = 0x05,	  /* here: the daemon has no memory for contexts */
 };
 
-/* SW2HW_QP: the constant properties of a QP. The memory stays mapped until HW2SW_QP returned. */
+/* SW2HW_QP: the constant properties of a QP. The memory stays mapped until HW2SW_QP returns. */
 struct ceu_qp {
 	uint8_t service; /* enum qp_service */
 	uint8_t sq_signal_all;
@@ -57,7 +57,7 @@ struct ceu_qp {
 			*/
 };
 
-/* SW2HW_SRQ. The memory stays mapped until HW2SW_SRQ returned. */
+/* SW2HW_SRQ. The memory stays mapped until HW2SW_SRQ returns. */
 struct ceu_srq {
 	uint32_t pd; /* of the local keys in its descriptors */
 	uint16_t client;
@@ -68,7 +68,7 @@ struct ceu_srq {
 	struct srq_record *record;
 };
 
-/* ARM_SRQ: an event when fewer descriptors are left, which may be at once; 0: none. */
+/* ARM_SRQ: raises an event when fewer descriptors are left, possibly at once; 0: none. */
 struct ceu_srq_limit {
 	uint32_t limit; /* <= entries */
 };
@@ -82,7 +82,7 @@ struct ceu_path {
 	uint8_t src_ip[16]; /* the GID at gid_index of the address */
 };
 
-/* MODIFY_QP. attr.state is not looked at: the opcode says where to. */
+/* MODIFY_QP. attr.state is ignored: the opcode gives the new state. */
 struct ceu_modify {
 	struct control_qp_attr attr;
 	struct ceu_path path;
@@ -109,8 +109,8 @@ enum {
 #define CEU_ICM_CONTEXTS (1u << 24)
 #define CEU_ICM_TPT	 (2u << 24)
 
-/* MAP_ICM. The physical page is the CEU's to choose: a table is
- * one array in the daemon, so its memory comes from where the table lies. */
+/* MAP_ICM. The CEU chooses the physical page: a table is one array in the daemon, so its memory
+ * comes from where the table lies. */
 struct ceu_map_icm {
 	struct {
 		uint64_t virt; /* multiple of CEU_ICM_CHUNK_BYTES */
@@ -144,8 +144,8 @@ struct ceu_cq {
 	struct cq_record *record;
 };
 
-/* RESIZE_CQ: see cq_resize(). The CQ keeps its record. When the command returns nothing touches the
- * former buffer any more. */
+/* RESIZE_CQ: see cq_resize(). The CQ keeps its record. When the command returns, nothing touches
+ * the old buffer any more. */
 struct ceu_resize_cq {
 	uint32_t log_entries;
 	uint32_t reserved;
@@ -207,15 +207,16 @@ struct ceu;
 int ceu_create(const struct ceu_config *config, struct ceu **out);
 /* Frees the unit; the tables keep what they hold. NULL is allowed. */
 void ceu_destroy(struct ceu *ceu);
-/* The rules by which connected QPs get their congestion control, those that there are, too. Also to be
- * called when the setting `cc` has changed. */
+/* Sets the rules that choose the congestion control of connected QPs, existing ones included. Also
+ * to be called when the setting `cc` has changed. */
 void ceu_set_cc_rules(struct ceu *ceu, const struct cc_rules *rules);
-/* The largest path MTU of the port may change with its link. */
+/* Sets the port's largest path MTU, which may change with its link. */
 void ceu_set_mtu_max(struct ceu *ceu, uint8_t mtu_code);
 
 /*
  * Executes one command. `in` and `out` must have exactly the size of the command's mailbox
- * structure (0 and NULL where it has none). CEU_OK, or why not; then nothing has changed.
+ * structure (0 and NULL where it has none). Returns CEU_OK, or why the command failed; then nothing
+ * has changed.
  */
 enum ceu_status ceu_exec(struct ceu *ceu, uint16_t op, uint32_t modifier, const void *in,
 			 uint32_t in_bytes, void *out, uint32_t out_bytes);
@@ -223,13 +224,13 @@ enum ceu_status ceu_exec(struct ceu *ceu, uint16_t op, uint32_t modifier, const 
 /* A driver's first command: INIT_HCA with everything that QUERY_DEV_LIM allows. */
 enum ceu_status ceu_start(struct ceu *ceu);
 
-/* Before it creates a context: MAP_ICM of the chunks that contain the number, unless mapped;
- * SW2HW_* refuses contexts without memory with BAD_SYS_STATE. */
+/* To be called before a context is created: MAP_ICM of the chunks that contain the number, unless
+ * they are mapped; SW2HW_* refuses contexts without memory with BAD_SYS_STATE. */
 enum ceu_context { CEU_CONTEXT_QP, CEU_CONTEXT_SRQ, CEU_CONTEXT_CQ, CEU_CONTEXTS };
 enum ceu_status ceu_map_context(struct ceu *ceu, enum ceu_context kind, uint32_t number);
 
-/* Periodically: UNMAP_ICM of chunks without used numbers, keeping one of each kind. Waits for the
- * data path if there are any. Returns the number unmapped. */
+/* To be called periodically: UNMAP_ICM of chunks without used numbers, except one of each kind.
+ * Waits for the data path if there are any. Returns the number unmapped. */
 uint32_t ceu_trim_contexts(struct ceu *ceu);
 
 /*
@@ -256,7 +257,7 @@ uint32_t ceu_leaving(const struct ceu *ceu);
 #define CEU_BAD_TRANSITION (-1)
 int ceu_modify_op(enum qp_state from, enum qp_state to);
 
-/* The same as -errno: 0, -EOPNOTSUPP, -EINVAL, -EBUSY, -ENOMEM. */
+/* The status as -errno: 0, -EOPNOTSUPP, -EINVAL, -EBUSY, -ENOMEM. */
 int ceu_errno(enum ceu_status status);
 
 /* One row of the table of transitions: what ibv_modify_qp() requires and allows for the service. */
@@ -277,13 +278,13 @@ const struct ceu_transition *ceu_transition_find(enum qp_state from, enum qp_sta
 void ceu_peer_gives_no_credits(struct ceu *ceu, uint32_t qpn);
 
 /*
- * Enhanced connection establishment: what a queue pair offers to do beyond the standard, or in RST and
- * INIT, once ceu_qp_agree() was called, and in later states, what was agreed. Bits of enum qp_agreed. 0:
- * nothing.
+ * Enhanced connection establishment: what a queue pair offers beyond the standard; once
+ * ceu_qp_agree() was called in RST or INIT, and in all later states, what was agreed. Bits of enum
+ * qp_agreed. 0: nothing.
  */
 uint8_t ceu_qp_offers(struct ceu *ceu, uint32_t qpn);
-/* The peer can do that: what both can is agreed until the queue pair is reset. In RST and INIT only.
- * CEU_OK, CEU_BAD_PARAM, CEU_BAD_SYS_STATE. */
+/* The peer has these features: those that both have are agreed until the queue pair is reset. In
+ * RST and INIT only. CEU_OK, CEU_BAD_PARAM, CEU_BAD_SYS_STATE. */
 enum ceu_status ceu_qp_agree(struct ceu *ceu, uint32_t qpn, uint8_t features);
 
 #endif

@@ -63,9 +63,9 @@ struct eq {
 };
 
 /*
- * Pending events of objects, which did not fit into their client's event queue: one word per
- * object, so that no client can make it grow: its number, its client, a bit per type. They are
- * written as soon as there is room; a type is pending at most once per object.
+ * Pending events: those of objects that did not fit into their client's event queue. Each object
+ * has one word (its number, its client, a bit per type), so that no client can make memory grow.
+ * Events are written as soon as there is room; a type is pending at most once per object.
  */
 enum event_object { EVENT_OF_QP, EVENT_OF_SRQ, EVENT_OF_CQ, EVENT_OBJECTS };
 struct pending_events {

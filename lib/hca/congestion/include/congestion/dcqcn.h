@@ -3,22 +3,24 @@
 #define CONGESTION_DCQCN_H
 /*
  * DCQCN's reaction point (Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM
- * 2015): the rate of one flow. It begins unlimited. The first CNP makes it limited, each cuts its
- * rate; then timer and byte counter let it grow until it is as fast as the line, and unlimited
- * again.
+ * 2015): the rate of one flow. A flow starts unlimited. The first CNP limits it, and every CNP cuts
+ * its rate; then the timer and the byte counter raise the rate until it reaches that of the line,
+ * and the flow is unlimited again.
  *
- *   state       event                       next        what happens
- *   unlimited   CNP                         limited     rate = target = the line's; cut
- *   limited     CNP                         limited     target = rate; rate -= rate·α/2; α = (1-g)α + g;
- *                                                       timer, byte counter and both stages start over
- *   limited     dce_tcp_rtt without a CNP   limited     α = (1-g)α
- *   limited     timer or byte counter       limited     a stage more; by the stages T (timer), B (bytes):
- *     max(T,B) < F: fast recovery                         rate = (rate + target) / 2
- *     else: additive increase                             target += rpg_ai_rate; rate as above
- *     min(T,B) > F: hyper increase                        target += rpg_hai_rate; rate as above
- *   limited     rate reaches rpg_max_rate   unlimited   nothing is left to do
- *   any         dcqcn_lend()                lent        another sets the rate
- *   lent        CNP                         limited     as the first one, from that rate
+ *   state      event                      next       what happens
+ *   unlimited  CNP                        limited    rate = target = the line's; cut
+ *   limited    CNP                        limited    target = rate; rate -= rate·α/2;
+ *                                                    α = (1-g)α + g; timer, byte counter and both
+ *                                                    stages start over
+ *   limited    dce_tcp_rtt without a CNP  limited    α = (1-g)α
+ *   limited    timer or byte counter      limited    a stage more; by the stages T (timer), B
+ *                                                    (bytes):
+ *     max(T,B) < F: fast recovery                      rate = (rate + target) / 2
+ *     else: additive increase                          target += rpg_ai_rate; rate as above
+ *     min(T,B) > F: hyper increase                     target += rpg_hai_rate; rate as above
+ *   limited    rate reaches rpg_max_rate  unlimited  nothing is left to do
+ *   any        dcqcn_lend()               lent       another sets the rate
+ *   lent       CNP                        limited    as the first one, from that rate
  *
  * Nothing runs by itself: the sender of the flow calls dcqcn_advance() before it sends and
  * dcqcn_sent() afterwards. A flow has one sender, so one stage.
@@ -35,7 +37,7 @@ struct dcqcn_params {
 	uint32_t rpg_time_reset;	     /* µs, at least 1 */
 	uint32_t rpg_byte_reset;	     /* 64 bytes, at least 1 */
 	uint32_t rpg_gd;	      /* log2 of what the cut α·1024 is divided by; 11: α/2 */
-	uint32_t rpg_min_dec_fac;     /* % of the rate that are left by one cut at least */
+	uint32_t rpg_min_dec_fac;     /* % of the rate that one cut leaves at least */
 	uint32_t dce_tcp_g;	      /* (1 - g) · 1024 */
 	uint32_t dce_tcp_rtt;	      /* µs, at least 1 */
 	uint32_t initial_alpha_value; /* α · 1024 */
@@ -52,22 +54,24 @@ struct dcqcn {
 	uint64_t alpha_ns; /* up to when alpha has been decayed */
 	uint64_t timer_ns; /* when the timer expires */
 	uint8_t timer_stage, byte_stage;
-	bool lent; /* the rate is set by another (delay.h): neither time nor bytes change it */
+	bool lent; /* another module (delay.h) sets the rate: neither time nor bytes change it */
 };
 
 /* A CNP has come. */
 void dcqcn_cnp(struct dcqcn *f, const struct dcqcn_params *p, uint64_t now_ns);
 
-/* What the timer has done by now, in bounded time: after a long pause several calls catch up. */
+/* Applies the timer's expiries up to now_ns, in bounded time: after a long pause it takes several
+ * calls to catch up. */
 void dcqcn_advance(struct dcqcn *f, const struct dcqcn_params *p, uint64_t now_ns);
 
-/* So many bytes were sent. */
+/* `bytes` more have been sent. */
 void dcqcn_sent(struct dcqcn *f, const struct dcqcn_params *p, uint32_t bytes);
 
-/* Another has set the rate, kbit/s, and sets it until a CNP comes; 0: the flow is unlimited again. */
+/* Another module has set the rate, kbit/s, and will set it until a CNP comes; 0: the flow is
+ * unlimited again. */
 void dcqcn_lend(struct dcqcn *f, uint32_t rate);
 
-/* Has no CNP come for more than rpg_threshold periods of the timer? Of a flow that is limited. */
+/* Has a limited flow had no CNP for more than rpg_threshold periods of the timer? */
 static inline bool dcqcn_is_quiet(const struct dcqcn *f, const struct dcqcn_params *p)
 {
 	return f->timer_stage > __atomic_load_n(&p->rpg_threshold, __ATOMIC_RELAXED);

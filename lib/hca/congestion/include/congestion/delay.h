@@ -8,36 +8,39 @@
  * while that exceeds a target.
  *
  * The meter derives the queueing delay from round trips. The shortest of the last ten to twenty
- * seconds is the path without queues: propagation, store and forward at each hop (Swift's scaling by
- * hops), and the time that the peer always takes. The rest of a sample is queueing, or a single delay
- * at the peer: so the smaller of two consecutive samples counts.
+ * seconds is the path without queues: propagation, store and forward at each hop (Swift's scaling
+ * by hops), and the time that the peer always takes. The rest of a sample is queueing, or a single
+ * delay at the peer: so the smaller of two consecutive samples counts.
  *
  * The control keeps the rate of a flow where DCQCN does (struct dcqcn), and borrows it from there:
  *
- *   state       sample of queueing delay        next        what happens
- *   unlimited   more than the target            borrowed    cut, from rpg_max_rate
- *   borrowed    more than the target            borrowed    cut: rate = the part of it that arrives, at least
- *                                                           half; rate -= rate·delay_beta·(1 - target/delay)
- *   borrowed    not more                        borrowed    rate += delay_ai_rate for each DELAY_STEP_US; up to
- *                                                           16 times that after DELAY_CALM samples with almost
- *                                                           no queue
- *   borrowed    rate reaches rpg_max_rate       unlimited   nothing is left to do
- *   borrowed    (a CNP)                         DCQCN's     dcqcn_cnp(): the network marks
- *   DCQCN's     more, and no CNP for some time  borrowed    cut: the queue is where no switch marks
- *   DCQCN's     otherwise                       DCQCN's
- *   borrowed    (DELAY_DRAIN_FIRST of them)     draining    almost nothing is outstanding; the rate stays
- *   draining    (DELAY_DRAIN of them)           borrowed    as before; twice as many until the next drain
+ *   state      sample of queueing delay        next       what happens
+ *   unlimited  more than the target            borrowed   cut, from rpg_max_rate
+ *   borrowed   more than the target            borrowed   cut: rate = the part of it that
+ *                                                         arrives, at least half;
+ *                                                         rate *= 1 - delay_beta·(1 - target/delay)
+ *   borrowed   not more                        borrowed   rate += delay_ai_rate for each
+ *                                                         DELAY_STEP_US; up to 16 times that after
+ *                                                         DELAY_CALM samples with almost no queue
+ *   borrowed   rate reaches rpg_max_rate       unlimited  nothing is left to do
+ *   borrowed   (a CNP)                         DCQCN's    dcqcn_cnp(): the network marks
+ *   DCQCN's    more, and no CNP for some time  borrowed   cut: the queue is where no switch marks
+ *   DCQCN's    otherwise                       DCQCN's
+ *   borrowed   (DELAY_DRAIN_FIRST of them)     draining   almost nothing is outstanding; the rate
+ *                                                         stays
+ *   draining   (DELAY_DRAIN of them)           borrowed   as before; twice as many until the next
+ *                                                         drain
  *
- * Why flows drain: one that begins behind a standing queue takes the queue for part of the path, adds
- * its own target, and so takes the others' shares. But then most of the queue is its own: when it
- * pauses, the queue empties, and the next sample shows the real path.
+ * Why flows drain: one that begins behind a standing queue takes the queue for part of the path,
+ * adds its own target, and so takes the others' shares. But then most of the queue is its own: when
+ * it pauses, the queue empties, and the next sample shows the real path.
  *
- * Do not pass samples while the delay falls, even above the target: earlier cuts are taking effect. A
- * loss behind a queue is passed as infinite delay.
+ * Do not pass samples while the delay falls, even above the target: earlier cuts are taking effect.
+ * A loss behind a queue is passed as infinite delay.
  *
- * The target is scaled by flows: the smaller a flow's part of rpg_max_rate, the more flows share its
- * bottleneck, and the longer the queue that their packets form by chance. So slow flows also yield
- * less than fast ones, which makes them even.
+ * The target is scaled by flows: the smaller a flow's part of rpg_max_rate, the more flows share
+ * its bottleneck, and the longer the queue that their packets form by chance. Slow flows also yield
+ * less than fast ones, which evens them out.
  */
 #include "congestion/dcqcn.h"
 
@@ -100,7 +103,8 @@ static inline bool delay_drains(const struct delay_control *c)
 }
 
 /*
- * Adapts the rate after a round trip with that queueing delay, which acknowledged `arrived` kbit/s.
+ * Adapts the rate after a round trip with queueing delay `queue_ns`, in which data was acknowledged
+ * at `arrived` kbit/s.
  */
 void delay_react(struct dcqcn *f, struct delay_control *c, const struct delay_params *p,
 		 const struct dcqcn_params *limits, uint32_t queue_ns, uint32_t arrived,

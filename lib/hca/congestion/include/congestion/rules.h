@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef CONGESTION_RULES_H
 #define CONGESTION_RULES_H
-/* Which connections are under another congestion control than the others of their HCA: by the
- * address of their peer or by the traffic class that their program asked for. The first rule that
- * fits counts. */
+/* Which connections use a different congestion control from the rest of their HCA: by their peer's
+ * address, or by the traffic class that their program requested. The first matching rule
+ * applies. */
 #include <stdbool.h>
 #include "base/peer_list.h"
 
 enum {
 	CC_RULES_MAX = 16,
-	CC_RULE_ECN_BITS = 3, /* of a traffic class: they do not matter */
+	CC_RULE_ECN_BITS = 3, /* of a traffic class: ignored */
 };
 
 struct cc_rule {
@@ -24,7 +24,7 @@ struct cc_rules {
 	unsigned count;
 };
 
-/* The control of a connection; `otherwise`: where no rule fits. */
+/* The control of a connection; `otherwise`: if no rule matches. */
 static inline uint8_t cc_choose(const struct cc_rules *rules, const uint8_t peer[16],
 				uint8_t tclass, uint8_t otherwise)
 {

@@ -2,24 +2,24 @@
 #ifndef CONTEXT_EARLY_H
 #define CONTEXT_EARLY_H
 /*
- * Early packets: a packet that arrives ahead of the expected one of its queue pair is kept, as it
- * came, until those before it have come, too. So a loss costs the packet lost, not all that follow
- * it, although the sender goes back N: the acknowledgement of what was kept tells it how much it
- * need not send again.
+ * Early packets: a packet that arrives ahead of the expected one of its queue pair is kept,
+ * unchanged, until those before it have arrived, too. So a loss costs only the lost packet, not all
+ * that follow it, although the sender goes back N: the acknowledgement of what was kept tells it
+ * how much it need not send again.
  *
  * ExecutionEngine has one table for requests, RequesterRecvControl one for responses to READs and
- * atomics, with one place for each of a few hundred packets. A queue pair and
- * a PSN name one place in it; consecutive PSNs have consecutive ones. So keeping, finding and taking
- * are O(1) and cost a queue pair no memory. A place that another queue pair occupies goes to whoever's
- * user holds less, then to the queue pair that holds less. The other packet is dropped, as if none
- * were ever kept: its sender sends it again.
+ * atomics, with one place for each of a few hundred packets. A queue pair and a PSN name one place
+ * in it; consecutive PSNs have consecutive ones. So keeping, finding and taking are O(1) and cost a
+ * queue pair no memory. When two queue pairs want the same place, the one whose user holds less
+ * gets it, then the one that holds less itself. The other packet is dropped, as if none were ever
+ * kept: its sender sends it again.
  *
- * Peers may leave holes for ever. So a queue pair holds as many places as are free, at most, the
+ * Peers may leave gaps for ever. So a queue pair holds at most as many places as are free, the
  * queue pairs of a user three times as many (as in MultiQueue, requester/buffer_shares.h), and
- * packets go when they are older than EARLY_NS. All go when one of the engine's pools runs low: of
- * packets, or of clones, as which packets of trains are kept.
+ * packets older than EARLY_NS are dropped. All are dropped when one of the engine's pools runs low:
+ * that of packets, or that of clones, as which packets of trains are kept.
  *
- * The stage of the table's owner, unless said otherwise.
+ * Runs on the stage of the table's owner unless said otherwise.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,8 +27,8 @@
 #include "base/limits.h"
 #include "context/qp_context.h"
 
-/* A packet whose predecessors have not come for so long is dropped, at the latest after half as
- * long again, or when the lcore wakes if it sleeps then. */
+/* A packet that has waited this long for its predecessors is dropped, at the latest after half as
+ * long again or, if the lcore sleeps then, when it wakes. */
 #define EARLY_NS 100000000ull
 
 struct early_place {
@@ -44,28 +44,29 @@ struct early {
 	uint32_t size;		  /* places */
 	uint32_t count;		  /* of them taken */
 	uint32_t hand;		  /* the place that early_look() sees next */
-	bool low;		  /* a pool is: nothing is kept */
+	bool low;		  /* a pool is low: nothing is kept */
 	uint64_t looked_ns;	  /* when it looked last */
 	uint32_t user[USERS_MAX]; /* places taken, by user */
 	struct early_place place[];
 };
 
-/* Makes a table of that name on the engine's node, with as many places as fit its buffers; each queue
- * pair's count of it is at that offset in struct qp. NULL: no memory. Control thread. */
+/* Makes a table of that name on the engine's node, with as many places as suit its buffers; each
+ * queue pair's struct early_count for it is at that offset in struct qp. NULL: no memory. Control
+ * thread. */
 struct early *early_create(const struct engine *e, const char *name, size_t count_at);
 /* Frees the table and what it still keeps. Control thread. */
 void early_destroy(struct early *t);
 
-/* Keeps a packet of that PSN, which is ahead of `expected`, and then owns it. False: there is no place for it, or
- * it is there already; it stays the caller's. */
+/* Keeps a packet of that PSN, which is ahead of `expected`, and then owns it. False: there is no
+ * place for it, or it is there already; it stays the caller's. */
 bool early_keep(struct engine *e, struct early *t, struct qp *q, struct rte_mbuf *m, uint32_t psn,
 		uint32_t expected);
 
 /* Is the packet with that PSN kept? */
 bool early_has(const struct early *t, const struct qp *q, uint32_t psn);
 
-/* Which of 8 × `bytes` PSNs from `psn` on are kept, since `ns` ago at least: bit i of byte k is that of
- * psn + 8 k + i. False: none. */
+/* Which of the 8 × `bytes` PSNs from `psn` on have been kept for at least `ns`: bit i of byte k is
+ * that of psn + 8 k + i. False: none. */
 bool early_map(const struct engine *e, const struct early *t, const struct qp *q, uint32_t psn,
 	       uint64_t ns, uint8_t *map, unsigned bytes);
 
@@ -88,7 +89,7 @@ static inline bool early_watched(const struct early *t)
 	return t->count || t->low;
 }
 
-/* Looks at the pools, and at a few packets whether they are too old; in each poll while
+/* Checks the pools, and whether a few of the packets are too old; in each poll while
  * early_watched(). */
 void early_look(struct engine *e, struct early *t, struct counters *c);
 

@@ -3,11 +3,12 @@
 #define CONTEXT_PACING_H
 /*
  * Pacing: how a module that sends (RequesterTransControl, RespPktGen) obeys the rates of its flows
- * (struct qp_flow of a QP). A limited flow sends a burst of a few packets, then waits on the module's
- * wheel until the time that they take at its rate has passed. Unlimited flows never come here.
+ * (struct qp_flow of a QP). A limited flow sends a burst of a few packets, then waits on the
+ * module's wheel until the time that they take at its rate has passed. Unlimited flows never come
+ * here.
  *
- * The wheel's slots are PACING_SLOT_NS wide; who waits for longer than it reaches, a millisecond, is
- * taken early, found not due, and waits again. One stage; no locks, no allocation.
+ * The wheel's slots are PACING_SLOT_NS wide; a QP that waits for longer than it reaches, a
+ * millisecond, is taken early, found not due, and waits again. One stage; no locks, no allocation.
  */
 #include "context/qp_list.h"
 
@@ -17,8 +18,8 @@ enum {
 	PACING_SLOT_NS = 1 << PACING_SLOT_SHIFT,
 	PACING_REACH_NS = PACING_SLOTS << PACING_SLOT_SHIFT,
 	PACING_BURST_PACKETS = 2, /* at most, */
-	PACING_BURST_NS = 100000, /* and no more than takes so long, but one packet at least */
-	PACING_SLACK_NS = 16384,  /* so much of what a late round has missed is made up for */
+	PACING_BURST_NS = 100000, /* and no more than this long takes, but at least one packet */
+	PACING_SLACK_NS = 16384,  /* how much of the time that a late round missed is made up for */
 	PACING_HEADER_BYTES = 82, /* of a packet on the wire, besides its payload: IPv4, no VLAN */
 };
 
@@ -32,7 +33,7 @@ struct pacer {
 /* `flow`: offsetof(struct qp, ...) of the module's struct qp_flow. */
 void pacer_init(struct pacer *p, const struct qp_table *qps, size_t flow);
 
-/* The QP's flow waits until its time, if it does not do so already. */
+/* Makes the QP's flow wait until its time, unless it waits already. */
 void pacer_wait(struct pacer *p, struct qp *q, uint64_t now_ns);
 
 /* The QP is destroyed: it waits no longer. */
@@ -41,11 +42,11 @@ void pacer_leave(struct pacer *p, struct qp *q);
 /* The next QP that may look again, no longer on the wheel; NULL: none. In bounded time. */
 struct qp *pacer_take(struct pacer *p, uint64_t now_ns);
 
-/* When to take again; UINT64_MAX: nobody waits. The same stage, if it has nothing else to do: looks at
- * each slot. */
+/* When to take again; UINT64_MAX: no QP waits. The same stage, only when it has nothing else to do:
+ * looks at each slot. */
 uint64_t pacer_due_ns(const struct pacer *p);
 
-/* Is the flow still limited, after what time has done to its rate? */
+/* Brings the flow's rate up to date. Is the flow still limited? */
 bool flow_limited(struct qp_flow *f, const struct dcqcn_params *p, uint64_t now_ns);
 
 /* May a limited flow send a burst? */
@@ -64,7 +65,7 @@ static inline uint32_t flow_burst_bytes(const struct qp_flow *f, uint32_t mtu_by
 	return RTE_MAX((uint32_t)bytes, mtu_bytes);
 }
 
-/* A limited flow has sent so many packets with so many bytes of payload. */
+/* A limited flow has sent that many packets, with that many bytes of payload in all. */
 void flow_sent(struct qp_flow *f, const struct dcqcn_params *p, uint32_t packets, uint32_t bytes,
 	       uint64_t now_ns);
 

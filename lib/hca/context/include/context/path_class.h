@@ -26,7 +26,8 @@ static inline void path_set_class(const struct engine *e, struct wire_path *path
 
 enum {
 	SPREAD_MAX = 8, /* UDP source ports of a connection */
-	/* Consecutive packets on one of them: all ports have a turn within 32 packets, less than a map. */
+	/* Consecutive packets on one port: all have had a turn within 32 packets, fewer than a map
+	 * covers. */
 	SPREAD_BURST = 4,
 };
 

@@ -79,7 +79,8 @@ enum ee_gap {
 };
 #define EE_GAP_SILENT (EE_GAP_SEQUENCE | EE_GAP_RNR) /* no NAK, no unsolicited ACK */
 
-/* agreed: what the peer can do beyond the standard. Never set for others, who never see it. */
+/* agreed: what the peer can do beyond the standard. Never set for other peers, which never see
+ * it. */
 enum qp_agreed {
 	AGREED_REPEAT = 1,   /* selective repeat: doc/transport.md#between-equals */
 	AGREED_ASKED = 0x80, /* the client has said what the peer can */
@@ -122,7 +123,7 @@ enum ee_flushed {
 	EE_FLUSHED, /* with an SRQ, in ERR: its descriptors were dropped, EQE_LAST_WQE was raised */
 };
 
-enum { PEER_TRUST = 4 }; /* rrc.peer_keeps: what a peer has that keeps what comes behind a gap */
+enum { PEER_TRUST = 4 }; /* rrc.peer_keeps of a peer known to keep what comes behind a gap */
 
 /* A path of a QP's packets. */
 struct qp_path {
@@ -203,11 +204,11 @@ struct qp {
 		uint32_t cnps;		   /* CNPs that have come for it, free running */
 		uint8_t migration_refused; /* EQE_PATH_MIG_ERR was raised */
 	} hp;
-	/* Atomic: changes before a request completes that is not acknowledged, and before the QP
-	 * goes. From then on buffers may change while packets that refer to them are on their way
-	 * (virt-to-phys/payload_ref.h). Never the same in two lives, nor 0 in any. */
+	/* Atomic: changes before a request completes without an acknowledgement, and before the QP
+	 * is removed. From then on buffers may change while packets that refer to them are in
+	 * flight (virt-to-phys/payload_ref.h). Never the same in two lives, nor 0 in any. */
 	uint64_t payload_turn;
-	/* The CEU's again: the path of number 2, for those that have an alternate one. */
+	/* The CEU's again: path number 2, for QPs that have an alternate path. */
 	struct qp_path *third;
 
 	/* ---- WQEScheduler, WQEParse, WQEIndicatorTable (doorbell_wqe) ---- */
@@ -224,8 +225,8 @@ struct qp {
 		uint64_t ns;
 		uint32_t psn;
 	} left;
-	/* HeaderParser, also there: requests and responses with an earlier PSN may be from before the
-	 * peer was ready to migrate; both atomic. */
+	/* HeaderParser, also there: requests and responses with an earlier PSN may be from before
+	 * the peer was ready to migrate; both atomic. */
 	struct {
 		uint32_t request, response;
 	} armed;
@@ -273,7 +274,7 @@ struct qp {
 		uint32_t window; /* PSNs that may be outstanding, in sixteenths, after a loss or RNR
 				    NAK; 0: any number; atomic; RequesterTransControl reads */
 		uint8_t retry_left, rnr_left;
-		uint8_t path;		/* number of the one that retry_left is for */
+		uint8_t path;		/* number of the path that retry_left is for */
 		uint8_t rnr_waiting;	/* atomic: RNR timer runs, nothing may be sent */
 		uint8_t fatal;		/* a request failed and completed: further errors do
 						not complete it again */
@@ -318,12 +319,11 @@ struct qp {
 		uint32_t marks; /* READ responses that the network had marked (CE), free running;
 				   atomic; RespPktGen reads */
 		struct qp_link lossy; /* QPs whose probes are due sooner than a timer can tell */
-		uint32_t
-			ghosts; /* responses to nothing that is outstanding: lost time, or guesses */
+		uint32_t ghosts;      /* responses to PSNs not sent yet: stale, or forged */
 	} rrc __rte_cache_aligned;
 
-	/* RequesterRecvControl again: what the peer has, and what has come of it early. Only losses
-	 * touch it. Times as retransmission.c counts them. */
+	/* RequesterRecvControl again: what the peer has, and which responses came early. Only
+	 * losses touch these fields. Times as retransmission.c counts them. */
 	struct {
 		struct early_count early; /* responses that came ahead of missing ones */
 		struct qp_link filled;	  /* QPs whose next response is among them */
@@ -334,9 +334,9 @@ struct qp {
 		uint32_t map_psn;    /* and of what follows this it keeps */
 		uint64_t map[WIRE_SACK_BYTES / 8];
 		uint32_t walked; /* when the last selective walk began */
-		uint32_t
-			late_psn; /* of the READ whose missing responses it asks for although they were
-				      asked for before, plus one */
+		/* PSN of the READ whose responses the walk requests again although they have been
+		 * requested before, plus one. */
+		uint32_t late_psn;
 	} repeat __rte_cache_aligned;
 
 	/* ---- MultiQueue lists: producer RequesterTransControl, consumer RequesterRecvControl ----
@@ -374,7 +374,7 @@ struct qp {
 		uint8_t atomic_next;  /* next index in results: qp_result() */
 		uint8_t results_used; /* valid results, since the reset */
 		uint8_t flushed; /* enum ee_flushed: the receive queue was flushed in ERR; atomic */
-		uint8_t reads_issued; /* READs passed to RespPktGen, free running; respg.reads_done */
+		uint8_t reads_issued; /* READs passed to RespPktGen, free running; see reads_done */
 		uint8_t credits_granted; /* the last AETH granted credit for another message */
 		uint32_t received_bytes; /* of the message in progress */
 		uint32_t psn_laps;	 /* how often expected_psn has wrapped */
@@ -410,7 +410,7 @@ struct qp {
 		uint32_t sample_psn; /* a gap that drew one, plus one; 0: none is observed */
 		uint32_t sample_since;
 		uint32_t sample_late; /* when it was filled; 0: it has not been */
-		uint8_t in_vain;      /* NAKs in a row that turned out to be */
+		uint8_t in_vain;      /* NAKs in a row that were needless */
 		uint8_t sack; /* a selective acknowledgement is due at the end of the burst */
 	} ee_gap;
 
@@ -429,7 +429,8 @@ struct qp {
 	} respg __rte_cache_aligned;
 } __rte_cache_aligned;
 
-/* Some 2 KiB besides its packets; twice that where DPDK takes a cache line to be 128 bytes (arm64). */
+/* Some 2 KiB besides its packets; twice that where DPDK takes a cache line to be 128 bytes
+ * (arm64). */
 _Static_assert(sizeof(struct qp) <= 33 * RTE_CACHE_LINE_SIZE, "a QP costs at most 33 lines");
 #if RTE_CACHE_LINE_SIZE == 64
 /* With an even number of them, the same field of all QPs would compete for two sets of a cache. */
@@ -460,13 +461,13 @@ void qp_table_destroy(struct qp_table *t);
  * state. */
 bool qp_table_unlisted(const struct qp_table *t, uint32_t first, uint32_t end);
 
-/* Gives back the memory of a QP's places for answers: it has left the data path, which put some
- * there. Control thread. */
+/* Gives back the memory of a QP's places for answers. The QP has left the data path, which may have
+ * used them. Control thread. */
 void qp_answers_release(const struct qp_table *t, const struct qp *q);
 
-/* Packets that have arrived and wait for QPs that leave become nobody's: the numbers may be used
- * again at once, and nobody would compare the packets with a new path. One of them, or all in a
- * ring. The stage that takes them. */
+/* Detaches waiting arrivals from QPs that leave: the numbers may be reused at once, and nothing
+ * would check the packets against the new path. One packet, or all in a ring. The stage that takes
+ * them. */
 void qp_disown(const struct qp_table *t, struct rte_mbuf *m);
 void qp_disown_ring(const struct qp_table *t, const struct rte_ring *arrivals);
 
@@ -566,7 +567,7 @@ static inline bool qp_receives(enum qp_state s)
 	return s == QP_RTR || s == QP_RTS || s == QP_SQD || s == QP_SQE;
 }
 
-/* The CEU has destroyed the QP at that index: release it. */
+/* Has the CEU destroyed the QP? Then the module must release it. */
 static inline bool qp_closing(const struct qp *q)
 {
 	return __atomic_load_n(&q->qpn, __ATOMIC_ACQUIRE) == 0;

@@ -85,8 +85,8 @@ static inline struct qp *qp_list_take(struct qp_list *l)
 	return q;
 }
 
-/* Takes one out from wherever it is, if it is in the list. It costs the same everywhere: thousands
- * of QPs go at once when their client does, and the others must not notice. */
+/* Takes a QP out of the list, if it is in it, at the same cost wherever it is: thousands of QPs go
+ * at once when their client does, and the others must not notice. */
 static inline void qp_list_remove(struct qp_list *l, struct qp *q)
 {
 	struct qp_link *link = qp_list_link(l, q);

@@ -27,7 +27,7 @@ enum srq_state {
 
 struct srq {
 	/* ---- CEU; the data path reads ---- */
-	uint32_t srqn; /* 0: this context is free */
+	uint32_t srqn; /* atomic; 0: this context is free, or given up */
 	uint32_t pd;   /* of the local keys in its descriptors */
 	uint16_t client, engine;
 	uint32_t stride;  /* bytes */

@@ -59,7 +59,7 @@ struct lcore_loop {
 	uint64_t sleep_ns;	     /* of the next sleep */
 	bool announced;		     /* clients and peers know that we may sleep */
 	bool contended;		     /* another thread ran when we last yielded to find out */
-	uint64_t probe_ns;	     /* when to see again */
+	uint64_t probe_ns;	     /* when to check again */
 	/* Read by telemetry, relaxed. */
 	uint64_t rounds, sleeps;
 	uint64_t busy_ns; /* in rounds that found work */
@@ -69,7 +69,8 @@ struct lcore_loop {
 
 enum { LOOP_READY = 1, LOOP_ENDED };
 
-/* Makes what it sleeps on. 0; -errno. lcore_loop_close() is allowed in both cases. */
+/* Creates the descriptors that it sleeps on. 0; -errno. lcore_loop_close() is allowed in both
+ * cases. */
 int lcore_loop_init(struct lcore_loop *l);
 void lcore_loop_close(struct lcore_loop *l);
 
@@ -78,16 +79,17 @@ void lcore_loop_close(struct lcore_loop *l);
 int lcore_loop_place(struct lcore_loop *l, struct hca *h, struct engine *e, enum stage_id id,
 		     int kick_fd);
 
-/* Takes the stages of an HCA out of the round again; the loop is not running. Its kick_fd leaves with its
- * last descriptor. Lcores that were its peers remain: waking them costs little. */
+/* Takes the stages of an HCA out of the round again; the loop is not running. epoll drops the
+ * kick_fd when its last descriptor is closed. Lcores that were its peers stay so: waking them costs
+ * little. */
 void lcore_loop_remove(struct lcore_loop *l, const struct hca *h);
 
 /* lcore_function_t: runs until *stop; may be run again. Returns 0. */
 int lcore_loop_run(void *loop);
 
-/* Its share of that time in rounds with work, in 1/1000, from 0 to 1000. A round counts when it ends, however
- * long it lasted: what is more than the time that passed counts for the next. *sampled_ns: 0 at first,
- * then the caller keeps it. Any thread, one at a time. */
+/* The share of passed_ns that it spent in rounds with work, in 1/1000, from 0 to 1000. A round
+ * counts when it ends, however long it lasted; the excess over passed_ns counts for the next call.
+ * *sampled_ns: 0 at first, then the caller keeps it. Any thread, one at a time. */
 uint32_t lcore_loop_busy_permille(const struct lcore_loop *l, uint64_t *sampled_ns,
 				  uint64_t passed_ns);
 

@@ -23,8 +23,8 @@ struct link_port {
 	uint16_t (*rx_burst)(struct link_port *port, uint16_t queue, struct rte_mbuf **frames,
 			     uint16_t n);
 	/*
-	 * Cheaper than rx_burst: false if that would find nothing now, and the port has nothing else to do there.
-	 * NULL: only rx_burst tells. Stage: header_parse.
+	 * Cheaper than rx_burst: false if that would find nothing now, and the port has nothing
+	 * else to do there. NULL: only rx_burst tells. Stage: header_parse.
 	 */
 	bool (*rx_pending)(struct link_port *port, uint16_t queue);
 	/*
@@ -37,7 +37,8 @@ struct link_port {
 			     uint16_t n);
 	/*
 	 * Changes when the port has failed over, or a failed link has come back: packets in flight
-	 * are lost, and retransmission helps from now on. Atomic; written by the port, on any thread.
+	 * are lost, and retransmission helps from now on. Atomic; written by the port, on any
+	 * thread.
 	 */
 	uint32_t relinked;
 };

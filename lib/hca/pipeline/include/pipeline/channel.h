@@ -38,7 +38,7 @@ int channel_create(struct channel *c, enum channel_id id, const char *prefix, bo
 void channel_destroy(struct channel *c);
 
 /* The counts have one writer each; others read them. Release, because a module that sees what was
- * put or taken may go by what its neighbour did before. */
+ * put or taken may rely on what its neighbour did before. */
 static inline void channel_note(uint64_t *count, unsigned n)
 {
 	__atomic_store_n(count, *count + n, __ATOMIC_RELEASE);
@@ -70,7 +70,7 @@ static inline void channel_note_used(struct channel *c, unsigned used)
 		;
 }
 
-/* Free places. Producer only: unless it is shared they can only become more. */
+/* Free places. Producer only: unless the channel is shared, their number can only grow. */
 static inline unsigned channel_room(struct channel *c)
 {
 	unsigned room = ring_room(c->ring);
@@ -80,7 +80,7 @@ static inline unsigned channel_room(struct channel *c)
 	return room;
 }
 
-/* Puts n mbufs, 1 at least, of which the caller knows (channel_room) that they fit. */
+/* Puts n mbufs, 1 at least; the caller knows from channel_room() that they fit. */
 static inline void channel_put(struct channel *c, struct rte_mbuf **m, unsigned n)
 {
 	ASSERT(n && n <= ring_room(c->ring) && !c->shared);
@@ -93,8 +93,8 @@ static inline void channel_put_one(struct channel *c, struct rte_mbuf *m)
 	channel_put(c, &m, 1);
 }
 
-/* As many as fit of n, 1 at least; for channels with several producers, where room seen is not room
- * kept. Returns how many. */
+/* Puts as many of n mbufs, 1 at least, as fit; for channels with several producers, where others
+ * may fill the room that was seen. Returns how many. */
 static inline unsigned channel_try_put(struct channel *c, struct rte_mbuf **m, unsigned n)
 {
 	unsigned used, done, left;
@@ -124,7 +124,7 @@ static inline bool channel_idle(struct channel *c)
 	return true;
 }
 
-/* The same of all `n` inputs of a module, which are `ids` in channel[]: counts if none has any. */
+/* The same for all `n` inputs of a module, which are `ids` in channel[]: counts if none has any. */
 static inline bool channels_idle(struct channel *channel, const enum channel_id *ids, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)

@@ -41,9 +41,9 @@ struct wire_path;
 struct rte_mempool;
 struct stepping;
 
-/* Who slows down when the network is congested, and for what. */
+/* Which QPs slow down when the network is congested, and at what signal. */
 enum congestion_control {
-	CC_NONE = 0,  /* nobody */
+	CC_NONE = 0,  /* none */
 	CC_DCQCN = 1, /* connected QPs: they are ECN-capable, and obey CNPs */
 	CC_DELAY = 2, /* reliable ones, when round trips grow */
 	CC_AUTO = CC_DCQCN | CC_DELAY,
@@ -109,14 +109,16 @@ struct engine {
 	uint64_t now_ns;    /* time of this round */
 	uint64_t slept_ns;  /* total time asleep for lack of work; atomic. In any other gap
 			       between two polls another thread had the CPU */
-	uint64_t heard_ns;  /* HeaderParser: it has handed on all that had arrived by then; atomic.
-			       UINT64_MAX until it looks for the first time */
+	uint64_t heard_ns;  /* HeaderParser: it has handed on all that had arrived by this time;
+			       atomic. UINT64_MAX until it looks for the first time */
 	uint64_t missed_ns; /* TimerControl: total time without a poll for arrivals; atomic */
 	uint32_t relinked;  /* copy of the port's (link_port.h); header_parse; atomic */
+	bool transmitted;   /* in the last poll of header_parse; its own */
 	uint64_t stood_ns;  /* total time for which it stood (stepping.h); atomic; the lcore loop */
 	struct engine
 		*peers; /* all engines of the HCA, `count` of them (HeaderParser hands over) */
 	struct engine_settings settings;
+	bool one_lcore;	      /* polls all of its stages */
 	bool frames_are_ours; /* no other lcore or thread holds references to its frames */
 	uint32_t
 		source_burst; /* doorbells and frames taken in a poll: BURST; 1 in a step; atomic */
@@ -187,7 +189,7 @@ static inline uint64_t engine_now(const struct engine *e)
 	return __atomic_load_n(&e->now_ns, __ATOMIC_RELAXED);
 }
 
-/* Does its time stand (stepping.h)? The same. */
+/* Does the engine's time stand (stepping.h)? This may change at any time, too. */
 static inline bool engine_time_stands(const struct engine *e)
 {
 	return __atomic_load_n(&e->watched, __ATOMIC_RELAXED) & WATCH_TIME_STANDS;
@@ -199,7 +201,8 @@ static inline unsigned source_burst(const struct engine *e)
 	return __atomic_load_n(&e->source_burst, __ATOMIC_RELAXED);
 }
 
-/* For how long, up to now, arrivals were not polled because others had the CPU. Any stage. */
+/* Total time so far in which arrivals were not polled because other threads had the CPU. Any
+ * stage. */
 static inline uint64_t engine_missed(const struct engine *e)
 {
 	return __atomic_load_n(&e->missed_ns, __ATOMIC_RELAXED);
@@ -212,7 +215,7 @@ static inline void *engine_alloc(const struct engine *e, const char *what, size_
 	return rte_zmalloc_socket(what, bytes, RTE_CACHE_LINE_SIZE, e->socket);
 }
 
-/* n commands of the stage's. The lcore that runs it. */
+/* Counts n commands from modules of the stage. The lcore that runs it. */
 static inline void call_note(struct stage *s, enum call_id which, unsigned n)
 {
 	__atomic_store_n(&s->calls[which], s->calls[which] + n, __ATOMIC_RELAXED);

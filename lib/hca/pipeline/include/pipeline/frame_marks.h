@@ -6,8 +6,9 @@
  * rte_mbuf.ol_flags, the highest of those that DPDK leaves to applications. Ports reserve them by
  * rte_mbuf_dynflag_register_bitnum().
  *
- * Nothing outside can set a mark: it is in the mbuf, no client has mbufs in its memory, and a port with a driver clears it
- * in every frame it receives; but memif with `icrc = never` gives ICRC_OMITTED to those with zeros in place of the ICRC.
+ * Nothing outside can set a mark: it is in the mbuf, no client has mbufs in its memory, and a port
+ * with a driver clears it in every frame it receives; only memif with `icrc = never` gives
+ * ICRC_OMITTED to frames with zeros in place of the ICRC.
  */
 #include <rte_mbuf.h>
 
@@ -18,8 +19,8 @@
 /* The payload stays in its client's memory; the frame carries a reference to it instead:
  * virt-to-phys/payload_ref.h. Such a frame has no ICRC either, and is never changed: if a port at
  * either end impairs frames, or captures all of them from the start, no references are sent
- * (config/config_check.c), and those sent before a port began to change frames it leaves alone. A
- * capture that begins later follows them. */
+ * (config/config_check.c), and a port that begins to change frames later leaves those sent before
+ * alone. A capture that begins later follows them. */
 #define PAYLOAD_REF_BIT 39
 #define PAYLOAD_REF	(1ull << PAYLOAD_REF_BIT)
 
@@ -29,7 +30,7 @@
 
 #define FRAME_MARKS (ICRC_OMITTED | PAYLOAD_REF | FRAME_TRAIN)
 
-/* In the channel RPG_TXA only, whose end clears it: PACKET_TIMED. */
+/* Only in the channel RPG_TXA, whose consumer clears it: see PACKET_TIMED. */
 #define FRAME_TIMED (1ull << 38)
 
 _Static_assert(FRAME_TRAIN >= RTE_MBUF_F_FIRST_FREE && ICRC_OMITTED <= RTE_MBUF_F_LAST_FREE,

@@ -6,8 +6,8 @@
 #include <rte_mbuf.h>
 #include "pipeline/engine.h"
 
-/* Does the last reference to a buffer of the engine's own pool go? As it is in its pool then:
- * nobody changes `next` and `nb_segs` (message.h), and refcnt is 1. */
+/* Is this the last reference to a buffer of the engine's own pool? Then the buffer goes back as it
+ * is: nothing changes `next` and `nb_segs` (message.h), and refcnt is 1. */
 static inline bool frame_returns(const struct engine *e, const struct rte_mbuf *m)
 {
 	return likely(rte_mbuf_refcnt_read(m) == 1) && RTE_MBUF_DIRECT(m) && m->pool == e->packets;

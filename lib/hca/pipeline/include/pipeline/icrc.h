@@ -6,9 +6,9 @@
  * packet on a loopback device needs no checksum: the sender marks it instead of computing one, the
  * receiver trusts the mark instead of checking one.
  *
- * The mark, ICRC_OMITTED, is worth as much as the ICRC because nothing outside can set it, but a memif peer that is
- * trusted with that (frame_marks.h). Whoever copies a marked frame to show or change it (capture, impairment)
- * completes the copy first.
+ * The mark, ICRC_OMITTED, is worth as much as the ICRC because nothing outside can set it, except a
+ * memif peer that is trusted with that (frame_marks.h). Code that copies a marked frame to show or
+ * change it (capture, impairment) completes the copy first.
  */
 #include <rte_mbuf.h>
 #include "pipeline/frame_marks.h"
@@ -19,7 +19,7 @@
 enum icrc_mode {
 	ICRC_ALWAYS,	/* for every frame */
 	ICRC_TO_OTHERS, /* not for those to the port's own MAC address, which come back at once */
-	ICRC_NEVER,	/* for none: the peer, on this host, takes them without */
+	ICRC_NEVER,	/* for none: the peer, on this host, accepts frames without */
 };
 
 /* Does a frame with this encapsulation go without ICRC? Any stage. */

@@ -11,9 +11,9 @@
  * next, or the state waits in a context for the next call. Steps of straight-line code have none:
  * a check of two constants cannot fail (doc/deviations.md lists those of the design).
  *
- * From it come the enum of its states and, in debug builds, the assertion that no other transition
- * is made and the record of which were: `make conformance` lists those that no test took. In
- * release builds MACHINE_STEP() is nothing.
+ * The table generates the enum of its states and, in debug builds, the assertion that no other
+ * transition is made and the record of those that were: `make conformance` lists those that no test
+ * took. In release builds MACHINE_STEP() expands to nothing.
  *
  *   enum ee_state {
  *   #define STATE(id, text) EE_##id,
@@ -28,11 +28,18 @@
  * and where a step was made: MACHINE_STEP(ee_machine, state, next). A .def file ends with #undef
  * STATE and #undef EDGE, and begins with empty ones, as topology.def does.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 struct machine_edge {
 	uint8_t from, to;
 	const char *condition, *why;
+};
+
+struct machine_step {
+	uint64_t taken;	   /* how often; relaxed, several lcores may count */
+	const char *taker; /* the test that took it first; NULL: none */
+	bool defined;	   /* the table has it as an edge */
 };
 
 struct machine {
@@ -41,9 +48,8 @@ struct machine {
 	unsigned state_count;
 	const struct machine_edge *edges;
 	unsigned edge_count;
-	uint64_t *taken;      /* by edge: how often; relaxed, several lcores may count */
-	const char **taker;   /* by edge: the test that took it first; NULL: none */
-	struct machine *next; /* all machines of the program */
+	struct machine_step *steps; /* from each state to each: [from * state_count + to] */
+	struct machine *next;	    /* all machines of the program */
 };
 
 #ifdef SOFTHCA_DEBUG
@@ -52,7 +58,7 @@ struct machine {
 #define MACHINE_STEP(machine, from, to) ((void)sizeof((from) + (to)))
 #endif
 
-/* Every machine that is defined says so, before main(). */
+/* Every machine that is defined registers itself before main(). */
 void machine_register(struct machine *m);
 
 /* A transition was made: aborts if the table has no such edge. Any lcore. */

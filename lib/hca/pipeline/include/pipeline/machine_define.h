@@ -18,16 +18,17 @@ static const struct machine_edge MACHINE_PART(MACHINE, _edges)[] = {
 #define EDGE(from, to, condition, why) {MACHINE_ID(from), MACHINE_ID(to), condition, why},
 #include MACHINE_DEF
 };
-static uint64_t MACHINE_PART(MACHINE, _taken)[MACHINE_COUNT(MACHINE_PART(MACHINE, _edges))];
-static const char *MACHINE_PART(MACHINE, _taker)[MACHINE_COUNT(MACHINE_PART(MACHINE, _edges))];
+enum { MACHINE_PART(MACHINE, _count) = MACHINE_COUNT(MACHINE_PART(MACHINE, _states)) };
+static struct machine_step
+	MACHINE_PART(MACHINE,
+		     _steps)[MACHINE_PART(MACHINE, _count) * MACHINE_PART(MACHINE, _count)];
 static struct machine MACHINE = {
 	.name = MACHINE_NAME,
 	.states = MACHINE_PART(MACHINE, _states),
-	.state_count = MACHINE_COUNT(MACHINE_PART(MACHINE, _states)),
+	.state_count = MACHINE_PART(MACHINE, _count),
 	.edges = MACHINE_PART(MACHINE, _edges),
 	.edge_count = MACHINE_COUNT(MACHINE_PART(MACHINE, _edges)),
-	.taken = MACHINE_PART(MACHINE, _taken),
-	.taker = MACHINE_PART(MACHINE, _taker),
+	.steps = MACHINE_PART(MACHINE, _steps),
 };
 __attribute__((constructor)) static void MACHINE_PART(MACHINE, _register)(void)
 {

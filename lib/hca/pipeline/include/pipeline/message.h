@@ -42,6 +42,7 @@
  */
 #include <stdint.h>
 #include <rte_mbuf.h>
+#include "base/limits.h"
 #include "wire/crc.h"
 #include "wire/headers.h"
 #include "wire/error.h"
@@ -72,8 +73,8 @@ struct request {
 				first byte of data */
 	uint8_t data_units;  /* data units; 0 when inline */
 	uint8_t reserved0;
-	uint64_t epoch; /* of the QP when the doorbell was taken: what is left over from before a
-			   reset shows */
+	uint64_t epoch; /* of the QP when the doorbell was taken: reveals what is left over from
+			   before a reset */
 	uint64_t raddr;
 	uint64_t swap_add;
 	uint16_t ud_offset; /* of the ud units in the data room */
@@ -112,8 +113,8 @@ struct packet {
 	uint8_t turn;		    /* of the QP's way when it was made (struct qp_way) */
 	uint32_t packets;	    /* more than 1: a train, payload_bytes each */
 	uint64_t epoch;	     /* of the QP when it was made: after a reset its number is the same */
-	uint32_t wqe_offset; /* of the request that it is part of: for who looks inside. Not of
-				responses */
+	uint32_t wqe_offset; /* of the request that it is part of: for traces and captures. Not set
+				in responses */
 	struct wire_headers headers;
 	/* UD only: where to. The template of the QP gives the rest. */
 	uint8_t ud_dmac[6];
@@ -198,6 +199,12 @@ static inline struct packet *packet_of(struct rte_mbuf *m)
 static inline struct arrival *arrival_of(struct rte_mbuf *m)
 {
 	return (struct arrival *)((char *)rte_mbuf_to_priv(m) + MESSAGE_SENDER_BYTES);
+}
+
+/* Where a frame that is built in m has its payload: behind room for all headers. */
+static inline uint8_t *payload_of(const struct rte_mbuf *m)
+{
+	return (uint8_t *)m->buf_addr + HEADROOM_BYTES;
 }
 
 /*

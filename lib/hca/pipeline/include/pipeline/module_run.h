@@ -2,8 +2,9 @@
 #ifndef PIPELINE_MODULE_RUN_H
 #define PIPELINE_MODULE_RUN_H
 /*
- * A stage polls its modules through this, so that each can be measured in a running daemon (`softhca
- * show runtime`), stopped and stepped (stepping.h). Otherwise that costs a load and a branch.
+ * A stage polls its modules through this, so that each can be measured in a running daemon
+ * (`softhca show runtime`), stopped and stepped (stepping.h). When that is not in use, it costs a
+ * load and a branch.
  */
 #include <rte_branch_prediction.h>
 #include "pipeline/engine.h"

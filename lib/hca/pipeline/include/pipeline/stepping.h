@@ -3,19 +3,19 @@
 #define PIPELINE_STEPPING_H
 /*
  * Stops modules of an engine and lets them take one element at a time (`softhca pause`, `step`),
- * for whoever wants to watch. A module that stands is not polled: the channels before it fill, and
- * stall those before them as they do when it is slow, up to where frames come in: what finds no
- * room there is lost, as ever. The data path pays nothing: module_run.h comes here only while
- * engine.watched is not 0.
+ * for users who want to watch. A module that stands is not polled: the channels before it fill and
+ * stall the modules before them, as they do when it is slow, back to where frames come in; frames
+ * that find no room there are lost, as ever. The data path pays nothing: module_run.h comes here
+ * only while engine.watched is not 0.
  *
- * The lcore of the stage carries a step out. It gives the module a channel of one place instead of
- * its own (channel.in), with the first element of that in it, and takes the element off its own
- * channel when the module has taken it. So nothing remains to be put back, and producers on other
+ * The lcore of the stage executes a step. It gives the module a channel of one place instead of the
+ * real one (channel.in), puts the first element of the real one into it, and takes the element off
+ * the real one when the module has taken it. So nothing has to be put back, and producers on other
  * lcores notice nothing.
  *
  * While a queue pair leaves, modules that hold something of it run even if they stand, with empty
- * channels. They release it at once, whatever room there is behind them: whoever waits for them is
- * the control thread.
+ * channels. They release it at once, whatever room there is behind them, because the control thread
+ * waits for them.
  */
 #include <stdbool.h>
 #include "host-abi/trace_record.h"
@@ -58,9 +58,9 @@ void stepping_watch(struct engine *e);
 void stepping_set(struct engine *e, uint32_t modules);
 
 /*
- * The time of the modules stands, so that no timer of theirs expires meanwhile; it continues where it
- * stood. Before it is started, each lcore of the engine must have polled. The lcore loop sees to it:
- * whoever calls hca_poll() gives a time of his own. Control thread.
+ * Stops the time of the modules, so that none of their timers expires meanwhile; it continues where
+ * it stopped. Before it is started, each lcore of the engine must have polled. The lcore loop
+ * implements this; callers of hca_poll() pass a time of their own. Control thread.
  */
 void engine_stop_time(struct engine *e);
 void engine_start_time(struct engine *e);
@@ -76,7 +76,7 @@ bool stepping_done(const struct engine *e, struct step_report *report);
  * stage. Returns how many elements it handled. */
 unsigned module_run_watched(struct engine *e, enum module_id id,
 			    unsigned (*poll)(struct engine *e));
-/* Polls it, and measures that if anybody wants it measured (WATCH_TIMED). As above. */
+/* Polls it, and measures the poll if WATCH_TIMED is set. As above. */
 unsigned module_run_measured(struct engine *e, enum module_id id,
 			     unsigned (*poll)(struct engine *e));
 

@@ -2,14 +2,14 @@
 #ifndef PIPELINE_TAP_H
 #define PIPELINE_TAP_H
 /*
- * Captures of a channel (`softhca capture CHANNEL`): each element that its consumer takes is described
- * (host-abi/capture_element.h) in a ring of the reader's memory, one for each engine. An element that
- * finds no room there is counted; the pipeline never waits. The data path knows nothing of it:
- * module_run.h comes here only while engine.watched is not 0.
+ * Captures of a channel (`softhca capture CHANNEL`): each element that its consumer takes is
+ * described (host-abi/capture_element.h) in a ring of the reader's memory, one for each engine. An
+ * element that finds no room there is counted; the pipeline never waits. The data path knows
+ * nothing of it: module_run.h comes here only while engine.watched is not 0.
  *
- * The consumer's lcore writes. Before it polls the consumer it describes what that may take, and
- * gives it no more than that (stepping.h: a gate); afterwards it shows the reader as much as has been
- * taken. So nothing passes unseen, and nothing is read that another module owns.
+ * The consumer's lcore writes. Before it polls the consumer, it describes what the consumer may
+ * take, and lets it see no more than that (stepping.h: a gate); afterwards it shows the reader as
+ * much as was taken. So nothing passes unseen, and nothing that another module owns is read.
  */
 #include "base/limits.h"
 #include "host-abi/capture_writer.h"
@@ -33,7 +33,7 @@ struct stepping;
 
 /*
  * Captures that channel of `count` engines into zeroed or used memory of that size. 0; -EINVAL: too
- * little; -EBUSY: captured as often as may be. Control thread.
+ * little; -EBUSY: TAPS_MAX captures are running. Control thread.
  */
 int tap_begin(struct engine *engines, unsigned count, enum channel_id channel, void *memory,
 	      uint64_t bytes, uint32_t snap);

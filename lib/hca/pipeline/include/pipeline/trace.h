@@ -8,8 +8,8 @@
  * nothing of it: module_run.h comes here only while engine.watched is not 0.
  *
  * What arrives from outside, doorbells and frames, is seen when DoorbellProcessing and HeaderParser
- * have put it into their channels. A frame that arrives at another engine is not: that one's
- * HeaderParser puts it into the channel of this one. It is seen from the next module on.
+ * have put it into their channels. A frame that arrives at another engine is seen only from the
+ * next module on, since that engine's HeaderParser puts it into the channel of this one.
  */
 #include "host-abi/trace_record.h"
 #include "pipeline/engine.h"
@@ -33,8 +33,8 @@ int trace_begin(struct engine *e, uint32_t qpn);
  * freed with rte_free(); NULL: there is none. Control thread. */
 struct trace *trace_end(struct engine *e);
 
-/* What lies in that channel: all of *r but when, which module, and the channel. Returns the number of its
- * queue pair. Any lcore, as long as it lies there. */
+/* Describes an element in that channel: fills in *r except time, module and channel. Returns the
+ * number of its queue pair. Any lcore, as long as the element lies there. */
 uint32_t trace_describe(struct rte_mbuf *m, enum channel_id in, struct trace_record *r);
 
 /* Polls a module of an engine that is traced. The lcore of its stage. */

@@ -15,7 +15,7 @@ struct qp;
 int requester_create(struct engine *e);
 void requester_destroy(struct engine *e);
 
-/* Both stages of the engine run on one lcore. Before they do. */
+/* Notes that both stages of the engine will run on one lcore. Call it before they run. */
 void requester_on_one_lcore(struct engine *e);
 
 /* One poll of the stage: bounded work, never waits. Returns how many elements it handled; 0:
@@ -30,12 +30,12 @@ unsigned requester_stock(const struct engine *e);
  * rest. */
 unsigned requester_elements(const struct engine *e);
 
-/* Users and clients, in all three pools, against whose shares elements count. 0 at rest. While the
- * stages rest. */
+/* Users and clients that are charged with elements, in all three pools. 0 at rest. While the stages
+ * rest. */
 unsigned requester_holders(const struct engine *e);
 
-/* How much MultiQueue has room for, of packets, READs or entries (DATA_SHARE_*_kept), and how much of
- * it is a client's, or (REQUESTER_ALL) in use. Any thread; may be a moment old. */
+/* MultiQueue's capacity for packets, READs or entries (DATA_SHARE_*_kept), and how much of it one
+ * client, or (REQUESTER_ALL) all of them use. Any thread; may be a moment old. */
 enum { REQUESTER_ALL = CLIENTS_MAX };
 unsigned requester_room(const struct engine *e, enum data_share which);
 unsigned requester_kept(const struct engine *e, enum data_share which, unsigned client);
@@ -47,8 +47,8 @@ const char *requester_waits_for(const struct qp *q);
 /* Timers armed. 0 at rest. The lcore that runs requester_recv, or while the stages rest. */
 unsigned requester_timers_armed(const struct engine *e);
 
-/* Drops the packets that the stage keeps between polls and whose payload lies with `sender`, an HCA that
- * is being removed. No lcore polls. Control thread. */
+/* Drops the packets that the stage keeps between polls and whose payload lies with `sender`, an HCA
+ * that is being removed. No lcore polls. Control thread. */
 void requester_drop_orphans(struct engine *e, const struct v2p *sender);
 
 #endif

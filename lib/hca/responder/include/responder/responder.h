@@ -19,15 +19,15 @@ void responder_destroy(struct engine *e);
  * nothing to do. */
 unsigned responder_exec_poll(struct engine *e);
 
-/* Packet buffers that the stage keeps: in stock for what comes next, and packets that came early. */
+/* Packet buffers that the stage keeps: its stock for new frames, and packets that came early. */
 unsigned responder_stock(const struct engine *e);
 
 /* Receive requests posted and not taken, in the QP's queue or its SRQ, according to the client; may
  * be a moment old. Any thread, while the client's memory cannot be unmapped. */
 uint32_t responder_receives(const struct qp *q);
 
-/* Drops the packets that the stage keeps between polls and whose payload lies with `sender`, an HCA that
- * is being removed. No lcore polls. Control thread. */
+/* Drops the packets that the stage keeps between polls and whose payload lies with `sender`, an HCA
+ * that is being removed. No lcore polls. Control thread. */
 void responder_drop_orphans(struct engine *e, const struct v2p *sender);
 
 #endif

@@ -21,8 +21,8 @@ void send_queue_destroy(struct engine *e);
  * nothing to do. */
 unsigned doorbell_wqe_poll(struct engine *e);
 
-/* A client's doorbell page joins or leaves (uar NULL). Control thread; after leaving the caller
- * quiesces. */
+/* Adds a client's doorbell page, or removes it (uar NULL). Control thread; after a removal the
+ * caller quiesces. */
 void dbp_set_client(struct engine *e, uint32_t client, struct uar_page *uar);
 
 /* Publishes to the clients of this engine whether its lcore sleeps: if so they ring the bell after
@@ -46,7 +46,7 @@ enum { DBP_ACTIVE_NS = 10000000 }; /* a client that rang within this time may be
 enum dbp_crowd dbp_crowd(const struct engine *e, unsigned cpu);
 /* Publishes to the clients of this engine the CPU of its lcore. Control thread, before it runs. */
 void dbp_set_cpu(struct engine *e, unsigned cpu);
-/* Is a doorbell waiting? The lcore itself, once more before it sleeps. */
+/* Is a doorbell waiting? Called by the lcore itself, once more before it sleeps. */
 bool dbp_pending(struct engine *e);
 
 /* Descriptors of a client have been returned to the pool; any stage of the engine. */
@@ -64,8 +64,9 @@ static inline void request_free(struct engine *e, struct rte_mbuf *m)
 	rte_mbuf_raw_free(m);
 }
 
-/* The QP that a request is for, perhaps that of the one before (or NULL); NULL: it has been reset or
- * destroyed, and the request has been counted and freed. Any stage of the engine: `stage` is the caller's. */
+/* The QP of a request. `before`: the QP of the previous one, often the same, or NULL. NULL: the QP
+ * has been reset or destroyed, and the request has been counted and freed. Any stage of the engine:
+ * `stage` is the caller's. */
 static inline struct qp *request_qp_after(struct engine *e, enum stage_id stage, struct rte_mbuf *m,
 					  struct qp *before)
 {

@@ -14,8 +14,8 @@
  * Nor does it outlive the request: until that completes its client leaves the payload alone. An
  * acknowledgement completes it after the copy, but a queue pair that fails or is reset completes it
  * at any time, and before that changes a number, its turn. If the receiver finds another turn it
- * drops the packet. It looks before the copy, so that what the client has written since reaches
- * nobody, and after it.
+ * drops the packet. It checks before the copy, so that what the client has written since reaches
+ * nobody, and again after it.
  */
 #include <string.h>
 #include "virt-to-phys/v2p.h"
@@ -30,7 +30,7 @@ struct payload_ref {
 				     NULL: of a READ response, whose memory its owner may change
 				     at any time */
 	uint32_t bytes;
-	uint32_t key, pd, access; /* as they were translated; the entry is a plain one */
+	uint32_t key, pd, rights; /* as they were translated; the entry is a plain one */
 };
 
 /* Shorter payloads are copied: they cost less than following a reference. At least as long as a
@@ -40,26 +40,26 @@ struct payload_ref {
 _Static_assert(sizeof(struct payload_ref) <= PAYLOAD_REF_BYTES_MIN, "stands in its place");
 
 /*
- * Makes a reference to [va, va + bytes) under `key` at `place`, which need not be aligned; turn_now
- * as above. Called by the stage that would have copied. False: these bytes are not in one piece,
- * not cached, or not allowed, as v2p_request() reports; nothing was written.
+ * Makes a reference to what *a covers at `place`, which need not be aligned; turn_now as above.
+ * Called by the stage that would have copied. False: these bytes are not in one piece, not cached,
+ * or not allowed, as v2p_request() reports; nothing was written.
  */
-static inline bool payload_ref_make(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
-				    uint32_t key, uint64_t va, uint32_t bytes, uint32_t access,
-				    const uint64_t *turn_now, uint8_t *place)
+static inline bool payload_ref_make(struct v2p_port *port, enum v2p_channel channel,
+				    const struct v2p_access *a, const uint64_t *turn_now,
+				    uint8_t *place)
 {
 	struct payload_ref r = {.v2p = port->v2p,
 				.turn_now = turn_now,
-				.va = va,
-				.bytes = bytes,
-				.key = key,
-				.pd = pd,
-				.access = access,
+				.va = a->va,
+				.bytes = (uint32_t)a->length,
+				.key = a->key,
+				.pd = a->pd,
+				.rights = a->rights,
 				.generation =
 					__atomic_load_n(&port->v2p->generation, __ATOMIC_ACQUIRE)};
 	uint8_t *at;
 
-	if (unlikely(!v2p_map_short(port, channel, pd, key, va, bytes, access, &at)))
+	if (unlikely(!v2p_map_short(port, channel, a, &at)))
 		return false;
 	r.at = at;
 	if (turn_now)

@@ -54,7 +54,7 @@ enum tpt_result {
 	TPT_NOWHERE, /* no page of ICM is mapped there */
 };
 
-/* A set that one holds: the row of the look-up. */
+/* A set that is held: the row of the look-up. */
 struct tpt_hold {
 	const struct tpt_cache *cache;
 	struct tpt_set *set;
@@ -63,8 +63,8 @@ struct tpt_hold {
 	int way; /* where the line is; -1: miss */
 };
 
-/* An empty cache of `lines` (a power of two) in front of the table. A large one lies in memory that
- * the kernel may give in huge pages, if EAL has none. 0 or -ENOMEM. */
+/* Makes an empty cache of `lines` (a power of two) in front of the table. A large one lies in
+ * memory that the kernel may give in huge pages, if EAL has none. 0 or -ENOMEM. */
 int tpt_cache_create(struct tpt_cache *c, const char *name, uint32_t lines, uint8_t words,
 		     const struct tpt_table *table, int socket);
 void tpt_cache_destroy(struct tpt_cache *c);

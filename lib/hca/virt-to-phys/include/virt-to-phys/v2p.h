@@ -12,7 +12,7 @@
  *
  * Entries are changed by the CEU (control thread). Only those of memory windows and fast-registered
  * regions (MPT_CHANGES) change on the data path, too: windows.c. Look-ups run on any lcore without
- * locks. An address returned by v2p_map() is valid until the end of the stage's current poll:
+ * locks. An address returned by v2p_request() is valid until the end of the stage's current poll:
  * invalidation waits for every lcore to pass a quiescent state before the memory is freed. Nothing
  * on the data path waits for another lcore: what is held elsewhere is V2P_PENDING.
  *
@@ -27,6 +27,7 @@
 #include <stdint.h>
 #include <stdbool.h>
 #include <rte_branch_prediction.h>
+#include <rte_common.h>
 #include "base/counters.h"
 #include "base/limits.h"
 #include "host-abi/control.h"
@@ -65,6 +66,15 @@ enum v2p_channel {
 #define V2P_RELATIVE (1u << 26)
 /* Of a request only: the addresses are not needed. */
 #define V2P_CHECK_ONLY (1u << 25)
+
+/* An access that VirtToPhys is asked about. */
+struct v2p_access {
+	uint32_t pd;
+	uint32_t key;
+	uint32_t rights;     /* that it needs: bits of enum access_flags, V2P_* above */
+	uint32_t qpn;	     /* of a peer's access, the queue pair; 0: to one's own memory */
+	uint64_t va, length; /* bytes */
+};
 
 #define MPT_KEY_TAG ((1u << KEY_TAG_BITS) - 1)
 
@@ -154,9 +164,8 @@ enum v2p_slot_state { V2P_SLOT_IDLE, V2P_SLOT_MPT, V2P_SLOT_MTT, V2P_SLOT_DONE }
 /* A channel's pending request: waits for its entry, for its pages, or to be collected. */
 struct v2p_slot {
 	uint8_t state; /* enum v2p_slot_state */
-	uint32_t pd, qpn, key, access;
+	struct v2p_access access;
 	uint64_t generation; /* v2p.generation when it was looked up */
-	uint64_t va, length;
 	uint64_t entry[MPT_WORDS];
 	uint64_t offset;
 	enum v2p_state result;
@@ -173,12 +182,12 @@ struct mtt_queue {
 };
 
 /*
- * What the last look-up of a poll has found in an entry: the next one, if it is like it, need not read the entry again as long
- * as the sequence number of its set is the same.
+ * What the last look-up of a poll has found in an entry: a similar look-up that follows need not
+ * read the entry again as long as the sequence number of its set is the same.
  */
 struct v2p_last {
 	uint32_t key;	     /* 0: none yet; forgotten at the next poll */
-	uint32_t pd, access; /* as requested */
+	uint32_t pd, rights; /* as requested */
 	uint32_t seq;
 	const uint32_t *seq_now;
 	uint64_t start; /* 0 with V2P_RELATIVE */
@@ -382,80 +391,77 @@ static inline bool mpt_is(const struct mpt_entry *m, uint32_t key)
 /* The rest of v2p_map_cached(): the key's entry is in this way of the set, whose sequence number
  * was `seq` before. */
 static inline bool mpt_allows(struct v2p_port *port, const struct mpt_entry *m, struct tpt_set *s,
-			      uint32_t way, uint32_t seq, uint32_t pd, uint32_t key, uint64_t va,
-			      uint64_t length, uint32_t access, uint8_t **addr)
+			      uint32_t way, uint32_t seq, const struct v2p_access *a,
+			      uint8_t **addr)
 {
-	const uint32_t rights = (access & ~V2P_RELATIVE) | V2P_PLAIN;
+	const uint32_t rights = (a->rights & ~V2P_RELATIVE) | V2P_PLAIN;
 	uint64_t start = 0, bytes;
 	uint8_t *phys;
 
-	if (unlikely(__atomic_load_n(&m->pd, __ATOMIC_ACQUIRE) != pd))
+	if (unlikely(__atomic_load_n(&m->pd, __ATOMIC_ACQUIRE) != a->pd))
 		return false;
 	if (unlikely((__atomic_load_n(&m->access, __ATOMIC_ACQUIRE) & rights) != rights))
 		return false;
-	if (!(access & V2P_RELATIVE))
+	if (!(a->rights & V2P_RELATIVE))
 		start = __atomic_load_n(&m->start, __ATOMIC_ACQUIRE);
 	bytes = __atomic_load_n(&m->length, __ATOMIC_ACQUIRE);
-	if (unlikely(va - start > bytes || length > bytes - (va - start)))
+	if (unlikely(a->va - start > bytes || a->length > bytes - (a->va - start)))
 		return false;
 	phys = __atomic_load_n(&m->phys, __ATOMIC_ACQUIRE);
 	if (unlikely(__atomic_load_n(&s->seq, __ATOMIC_RELAXED) != (seq & ~1u)))
 		return false; /* held, or changed during the read */
 	tpt_used(s, way);
-	port->last = (struct v2p_last){.key = key,
-				       .pd = pd,
-				       .access = access,
+	port->last = (struct v2p_last){.key = a->key,
+				       .pd = a->pd,
+				       .rights = a->rights,
 				       .seq = seq,
 				       .seq_now = &s->seq,
 				       .start = start,
 				       .length = bytes,
 				       .phys = phys};
-	*addr = phys + (va - start);
+	*addr = phys + (a->va - start);
 	return true;
 }
 
 /* The same for the second way of the key's set. */
-bool v2p_map_second(struct v2p_port *port, uint32_t pd, uint32_t key, uint64_t va, uint64_t length,
-		    uint32_t access, uint8_t **addr);
+bool v2p_map_second(struct v2p_port *port, const struct v2p_access *a, uint8_t **addr);
 
-/* Does what the last look-up has found allow this one, too? The entry has not changed since: as if it were
- * read now. */
-static inline bool v2p_map_again(const struct v2p_last *l, uint32_t pd, uint32_t key, uint64_t va,
-				 uint64_t length, uint32_t access, uint8_t **addr)
+/* Does what the last look-up has found allow this one, too? Only if the entry has not changed
+ * since: as if it were read now. */
+static inline bool v2p_map_again(const struct v2p_last *l, const struct v2p_access *a,
+				 uint8_t **addr)
 {
-	uint64_t at = va - l->start;
+	uint64_t at = a->va - l->start;
 
-	if (l->key != key || l->pd != pd || l->access != access || at > l->length ||
-	    length > l->length - at || __atomic_load_n(l->seq_now, __ATOMIC_ACQUIRE) != l->seq)
+	if (l->key != a->key || l->pd != a->pd || l->rights != a->rights || at > l->length ||
+	    a->length > l->length - at || __atomic_load_n(l->seq_now, __ATOMIC_ACQUIRE) != l->seq)
 		return false;
 	*addr = l->phys + at;
 	return true;
 }
 
-/*
- * The fast path of all look-ups, taken by most accesses: the entry is cached, plain, and allows the
- * access. False: not so, and the slow path finds out why. It reads as few words as possible, and no
- * tags: a line whose words name a key is that key's (tpt_drop() clears them).
- */
-static inline bool v2p_map_cached(struct v2p_port *port, uint32_t pd, uint32_t key, uint64_t va,
-				  uint64_t length, uint32_t access, uint8_t **addr)
+/* The first way of the key's set, or the second. It reads as few words as possible, and no tags: a
+ * line whose words name a key is that key's (tpt_drop() clears them). */
+static inline bool v2p_map_set(struct v2p_port *port, const struct v2p_access *a, uint8_t **addr)
 {
 	const struct tpt_cache *c = &port->v2p->mpt_cache;
-	const struct mpt_entry *m;
-	struct tpt_set *s;
-	uint32_t n, seq;
+	uint32_t n = v2p_index(port->v2p, a->key) & c->set_mask, seq;
+	const struct mpt_entry *m = (const struct mpt_entry *)mpt_lines(c, n);
+	struct tpt_set *s = &c->sets[n];
 
-	if (unlikely(key == 0))
-		return false;
-	if (likely(v2p_map_again(&port->last, pd, key, va, length, access, addr)))
-		return true;
-	n = v2p_index(port->v2p, key) & c->set_mask;
-	m = (const struct mpt_entry *)mpt_lines(c, n);
-	s = &c->sets[n];
 	seq = __atomic_load_n(&s->seq, __ATOMIC_ACQUIRE);
-	if (unlikely(!mpt_is(m, key)))
-		return v2p_map_second(port, pd, key, va, length, access, addr);
-	return mpt_allows(port, m, s, 0, seq, pd, key, va, length, access, addr);
+	if (unlikely(!mpt_is(m, a->key)))
+		return v2p_map_second(port, a, addr);
+	return mpt_allows(port, m, s, 0, seq, a, addr);
+}
+
+/* The fast path of all look-ups, taken by most accesses: the entry is cached, plain, and allows the
+ * access. False: not so, and the slow path finds out why. */
+static __rte_always_inline bool v2p_map_cached(struct v2p_port *port, const struct v2p_access *a,
+					       uint8_t **addr)
+{
+	return likely(a->key) &&
+	       (likely(v2p_map_again(&port->last, a, addr)) || v2p_map_set(port, a, addr));
 }
 
 static inline void v2p_count(struct v2p_port *port, enum v2p_channel channel)
@@ -463,72 +469,57 @@ static inline void v2p_count(struct v2p_port *port, enum v2p_channel channel)
 	count(port->counters, (enum counter)(COUNTER_v2p_ceu + channel));
 }
 
-/* Tries only the short path, for `length` > 0 bytes. False: nothing has
- * happened yet; call v2p_request(). */
-static inline bool v2p_map_short(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
-				 uint32_t key, uint64_t va, uint64_t length, uint32_t access,
-				 uint8_t **addr)
+/* Tries only the short path; a->length is not 0. False: nothing has happened yet; call
+ * v2p_request(). */
+static inline bool v2p_map_short(struct v2p_port *port, enum v2p_channel channel,
+				 const struct v2p_access *a, uint8_t **addr)
 {
-	if (unlikely(!v2p_map_cached(port, pd, key, va, length, access, addr)))
+	if (unlikely(!v2p_map_cached(port, a, addr)))
 		return false;
 	v2p_count(port, channel);
 	return true;
 }
 
-enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
-				uint32_t qpn, uint32_t key, uint64_t va, uint64_t length,
-				uint32_t access, uint8_t **addr, uint64_t *run);
+enum v2p_state v2p_request_slow(struct v2p_port *port, enum v2p_channel channel,
+				const struct v2p_access *a, uint8_t **addr, uint64_t *run);
+enum v2p_state v2p_check_slow(struct v2p_port *port, enum v2p_channel channel,
+			      const struct v2p_access *a);
 
 /*
- * Checks an access to [va, va + length) with `key` from protection domain `pd` that needs the
- * rights `access`; on success *addr is the daemon's address of va and *run how many bytes from
- * there are contiguous (length, or less at a page border: continue with va + *run). Zero length: no
- * check at all, *addr NULL (C9-88). `qpn`: the queue pair of a peer's access; 0 for one's own
- * memory.
+ * Checks an access and translates it: on success *addr is the daemon's address of a->va and *run
+ * how many bytes from there are contiguous (a->length, or less at a page border: continue with
+ * a->va + *run). Zero length: no check at all, *addr NULL (C9-88).
  *
  * V2P_PENDING: another lcore holds what is needed (or, with pend_misses, it is not cached). The
  * request waits in its channel's slot, v2p_poll() completes it, and repeating the request then gets
  * the answer. Until then the channel accepts no other that is not cached; other channels continue.
  */
 static inline enum v2p_state v2p_request(struct v2p_port *port, enum v2p_channel channel,
-					 uint32_t pd, uint32_t qpn, uint32_t key, uint64_t va,
-					 uint64_t length, uint32_t access, uint8_t **addr,
-					 uint64_t *run)
+					 const struct v2p_access *a, uint8_t **addr, uint64_t *run)
 {
-	*run = length;
+	*run = a->length;
 	*addr = NULL;
-	if (length == 0)
+	if (a->length == 0)
 		return V2P_SUCCESS;
 	v2p_count(port, channel);
-	if (likely(v2p_map_cached(port, pd, key, va, length, access, addr)))
+	if (likely(v2p_map_cached(port, a, addr)))
 		return V2P_SUCCESS;
-	return v2p_request_slow(port, channel, pd, qpn, key, va, length, access, addr, run);
-}
-
-/* The same for an access to one's own memory. */
-static inline enum v2p_state v2p_map(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
-				     uint32_t key, uint64_t va, uint64_t length, uint32_t access,
-				     uint8_t **addr, uint64_t *run)
-{
-	return v2p_request(port, channel, pd, 0, key, va, length, access, addr, run);
+	return v2p_request_slow(port, channel, a, addr, run);
 }
 
 /* Only the check, for an access of any length whose addresses are not needed yet. The same answers,
  * V2P_PENDING among them. */
-static inline enum v2p_state v2p_check(struct v2p_port *port, enum v2p_channel channel, uint32_t pd,
-				       uint32_t qpn, uint32_t key, uint64_t va, uint64_t length,
-				       uint32_t access)
+static inline enum v2p_state v2p_check(struct v2p_port *port, enum v2p_channel channel,
+				       const struct v2p_access *a)
 {
-	uint64_t run;
 	uint8_t *addr;
 
-	if (length == 0)
+	if (a->length == 0)
 		return V2P_SUCCESS;
 	v2p_count(port, channel);
-	if (likely(v2p_map_cached(port, pd, key, va, length, access, &addr)))
+	if (likely(v2p_map_cached(port, a, &addr)))
 		return V2P_SUCCESS;
-	return v2p_request_slow(port, channel, pd, qpn, key, va, length, access | V2P_CHECK_ONLY,
-				&addr, &run);
+	return v2p_check_slow(port, channel, a);
 }
 
 unsigned v2p_poll_pending(struct v2p_port *port);

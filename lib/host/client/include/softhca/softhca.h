@@ -31,8 +31,8 @@ extern "C" {
 
 /* Socket of the system's daemon. One started by an ordinary user listens at
  * $XDG_RUNTIME_DIR/softhca/softhca.sock, or /tmp/softhca-UID/softhca.sock; anybody else who listens
- * there is refused (-EPERM). At any other path a daemon of root, of this user or of the folder's owner
- * is accepted. */
+ * there is refused (-EPERM). At any other path a daemon of root, of this user or of the folder's
+ * owner is accepted. */
 #define SOFTHCA_SOCKET_DEFAULT "/run/softhca/softhca.sock"
 
 struct softhca_context;
@@ -355,9 +355,9 @@ SOFTHCA_API int softhca_req_notify_cq(struct softhca_cq *cq, int solicited_only)
 
 /*
  * Waits for a completion event of the channel and returns its CQ and user pointer in *cq and *user
- * (either may be NULL). Each event must be acknowledged. Those that are not taken are kept: 1024, and
- * 8 more for each object of the context. 0; -EAGAIN: the descriptor is O_NONBLOCK and no event is
- * pending; -EINTR; -EIO: the daemon has died.
+ * (either may be NULL). Each event must be acknowledged. Events that are not taken are kept: 1024,
+ * and 8 more for each object of the context. 0; -EAGAIN: the descriptor is O_NONBLOCK and no event
+ * is pending; -EINTR; -EIO: the daemon has died.
  */
 SOFTHCA_API int softhca_get_cq_event(struct softhca_channel *channel, struct softhca_cq **cq,
 				     void **user);
@@ -370,8 +370,8 @@ enum softhca_event_type {
 	SOFTHCA_EVENT_QP_ACCESS_ERR = 3, /* qp: access violation by the peer */
 	SOFTHCA_EVENT_COMM_EST = 4,	 /* qp: first packet received in RTR */
 	SOFTHCA_EVENT_SQ_DRAINED = 5,	 /* qp */
-	SOFTHCA_EVENT_PATH_MIG = 6,	 /* qp: goes on along its alternate path */
-	SOFTHCA_EVENT_PATH_MIG_ERR = 7,	 /* qp: its peer asked for another path than that */
+	SOFTHCA_EVENT_PATH_MIG = 6,	 /* qp: has moved to its alternate path */
+	SOFTHCA_EVENT_PATH_MIG_ERR = 7,	 /* qp: its peer asked for a path other than that one */
 	SOFTHCA_EVENT_DEVICE_FATAL =
 		8, /* the HCA has been removed, or the daemon has died; once, then -EIO */
 	SOFTHCA_EVENT_PORT_ACTIVE = 9,
@@ -379,7 +379,7 @@ enum softhca_event_type {
 	SOFTHCA_EVENT_SRQ_ERR = 14,	/* srq: failed, serves no more requests */
 	SOFTHCA_EVENT_SRQ_LIMIT = 15,	/* srq: fewer requests than its limit are left */
 	SOFTHCA_EVENT_QP_LAST_WQE = 16, /* qp: in ERR, has taken the last request from its SRQ */
-	SOFTHCA_EVENT_GID_CHANGE = 18,	/* the port's addresses are others now */
+	SOFTHCA_EVENT_GID_CHANGE = 18,	/* the port's addresses have changed */
 };
 struct softhca_event {
 	uint32_t type;		 /* enum softhca_event_type */
@@ -388,9 +388,9 @@ struct softhca_event {
 	struct softhca_qp *qp;	 /* likewise of QP events */
 	struct softhca_srq *srq; /* likewise of SRQ events */
 };
-/* Readable while asynchronous events are pending, of which as many are kept as of completion events;
- * owned by the library. The last event is DEVICE_FATAL, when the daemon has died. -errno if it
- * cannot be created. */
+/* Readable while asynchronous events are pending; owned by the library. As many of them are kept as
+ * of completion events. The last is DEVICE_FATAL, when the daemon has died. -errno if it cannot be
+ * created. */
 SOFTHCA_API int softhca_async_fd(struct softhca_context *ctx);
 /* Waits for one. 0; -EAGAIN: the descriptor is O_NONBLOCK and none is pending; -EINTR; -EIO. */
 SOFTHCA_API int softhca_get_async_event(struct softhca_context *ctx, struct softhca_event *event);
@@ -523,12 +523,12 @@ struct softhca_ah_attr {
 	uint32_t flow_label; /* 20 bits */
 };
 
-/* Automatic path migration: an armed queue pair, whose peer is armed too, goes on along its alternate
- * path when its retries are used up, when its peer does so, or when it is set to MIGRATED. */
+/* Automatic path migration: an armed queue pair whose peer is armed, too, moves to its alternate
+ * path when its retries are used up, when its peer moves, or when it is set to MIGRATED. */
 enum softhca_mig_state {
 	SOFTHCA_MIG_MIGRATED, /* to be set when armed */
 	SOFTHCA_MIG_REARM,    /* to be set when migrated, with an alternate path */
-	SOFTHCA_MIG_ARMED,    /* comes by itself when the peer has rearmed, too */
+	SOFTHCA_MIG_ARMED,    /* entered by itself when the peer has rearmed, too */
 };
 
 struct softhca_qp_attr {
@@ -556,7 +556,8 @@ struct softhca_qp_attr {
 /*
  * Modifies attributes, and usually the state. `mask` (enum softhca_qp_attr_mask) must contain what
  * the transition requires and nothing that it forbids. 0; -EINVAL; -EHOSTUNREACH: the address does
- * not resolve (to RTR; may take seconds); -EACCES: the HCA does not admit that peer; -EPERM: a controlled Q_Key (top bit set) needs root.
+ * not resolve (to RTR; may take seconds); -EACCES: the HCA does not admit that peer; -EPERM: a
+ * controlled Q_Key (top bit set) needs root.
  */
 SOFTHCA_API int softhca_modify_qp(struct softhca_qp *qp, const struct softhca_qp_attr *attr,
 				  uint32_t mask);
@@ -571,9 +572,9 @@ struct softhca_ece {
 /* What the QP offers its peer; from softhca_set_ece() or RTR on, what was agreed. 0; -EOPNOTSUPP:
  * nothing. */
 SOFTHCA_API int softhca_query_ece(struct softhca_qp *qp, struct softhca_ece *ece);
-/* *ece is what the peer has offered or agreed to, and becomes what both can do: options 0 if nothing,
- * as with peers of other makers. Before RTR; a reset ends it. Both ends have to be told, or neither. 0; -EINVAL: a later
- * state. */
+/* In: *ece is what the peer has offered or agreed to. Out: what both can do; options is 0 if that
+ * is nothing, as with peers of other makers. Call it before RTR, at both ends or at neither; a
+ * reset ends the agreement. 0; -EINVAL: a later state. */
 SOFTHCA_API int softhca_set_ece(struct softhca_qp *qp, struct softhca_ece *ece);
 
 /* What two programs exchange to connect. */
@@ -666,9 +667,10 @@ enum softhca_wr_opcode {
 	SOFTHCA_WR_BIND_MW = 8,
 	SOFTHCA_WR_SEND_WITH_INV = 9,
 	SOFTHCA_WR_REG_MR = 12,
-	/* Completes when the data of all requests before are where the placement type says. wr.atomic:
-	 * `swap` is the number of bytes at remote_addr that matter, compare_add is enum softhca_flush;
-	 * no entries. RC; needs the rights to flush there, and counts as a READ (max_rd_atomic). */
+	/* Completes when the data of all requests before are where the placement type says.
+	 * wr.atomic: `swap` is the number of bytes at remote_addr that matter, compare_add is enum
+	 * softhca_flush; no entries. RC; needs the rights to flush there, and counts as a READ
+	 * (max_rd_atomic). */
 	SOFTHCA_WR_FLUSH = 14,
 	/* The first eight bytes of the entries, inline or not, become visible at the peer at once,
 	 * behind the data of all requests before. wr.rdma; a multiple of 8. RC; needs
@@ -676,7 +678,7 @@ enum softhca_wr_opcode {
 	SOFTHCA_WR_ATOMIC_WRITE = 15,
 };
 
-/* Placement types, one or both; and whether the range matters or all that the key names. */
+/* Placement types, one or both; and whether the range is flushed or all that the key names. */
 enum softhca_flush {
 	SOFTHCA_FLUSH_GLOBAL = 1, /* every CPU of the peer sees it */
 	SOFTHCA_FLUSH_PERSISTENT = 2,
@@ -756,9 +758,9 @@ struct softhca_recv_wr {
 /*
  * Posts a list of send requests with one doorbell. 0, or: -EINVAL (opcode, number of entries or
  * inline length that the QP does not support; QP not in RTS, SQD, SQE or ERR), -ENOMEM (queue full:
- * poll the CQ; unsignaled requests leave the queue when a later one completes), -EIO (the daemon has
- * died). On failure *bad_wr (may be NULL) is the first request that was not posted; those before it
- * were. Never waits.
+ * poll the CQ; unsignaled requests leave the queue when a later one completes), -EIO (the daemon
+ * has died). On failure *bad_wr (may be NULL) is the first request that was not posted; those
+ * before it were. Never waits.
  */
 SOFTHCA_API int softhca_post_send(struct softhca_qp *qp, struct softhca_send_wr *wr,
 				  struct softhca_send_wr **bad_wr);

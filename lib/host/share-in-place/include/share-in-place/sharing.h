@@ -25,8 +25,8 @@
  *    once. What the program unmaps is freed with it; what the C library unmaps (free() of large
  *    memory) is freed by the next call here after a second. Nothing is kept in programs where this
  *    library's functions do not come before libc's (interpose.c).
- *  - Descriptors of the pool, and where the kernel can be asked for one mapping that of
- *    /proc/self/maps, stay open. The program may close them.
+ *  - Descriptors of the pool stay open, as does one of /proc/self/maps where the kernel can be
+ *    asked for a single mapping. The program may close them.
  *  - Memory that the program has moved is found; what it has unmapped or mapped anew is not
  *    touched.
  *  - MADV_DONTNEED, MADV_FREE and MREMAP_DONTUNMAP give fresh pages, while an MR keeps the pages it
@@ -43,8 +43,8 @@
  * and parent and child stay on separate stacks until the child has its copies. The child gets
  * all pages as they were at the fork; what its C library stores for it comes later. The cost is
  * copying all shared memory while the parent waits (about 1 s of CPU time per GB), and nothing if
- * nothing is shared. A child that cannot copy exits (127), as to continue would be to store into
- * its parent's memory. vfork() and posix_spawn() need nothing; a raw clone() without CLONE_VM, or
+ * nothing is shared. A child that cannot copy exits (127), since it would otherwise store into its
+ * parent's memory. vfork() and posix_spawn() need nothing; a raw clone() without CLONE_VM, or
  * _Fork(), shares the pages, including those that are only kept.
  *  - The thread descriptor is private in both from before the call, since the kernel stores there.
  *    Afterwards its unregistered bytes return to the pool. The CPU number in it (rseq) may be stale
@@ -77,8 +77,8 @@ struct sharing_piece {
 	/* 0: a file. Else `inode` is the id of a System V segment of this size, which the other
 	 * side has to attach: it has no descriptor, and `device` is the same for all. */
 	uint64_t segment_bytes;
-	/* The next memory that is swapped will lie so many bytes after this in the file, or after
-	 * what lies there; 0: another file than the pool. */
+	/* The next memory that is swapped will lie this many bytes further on in the file, or
+	 * behind what lies there already; 0: the file is not the pool. */
 	uint64_t stride;
 	int fd;	    /* -1: none, or closed */
 	bool owned; /* sharing_close_files() closes it; else it is the pool's */
@@ -112,9 +112,10 @@ struct sharing {
  */
 int sharing_get(const void *addr, size_t length, bool write, struct sharing **out);
 
-/* sharing_get() calls it with how many of the bytes asked for it has shared: 0 at first, then after
- * each 64 MiB or less that it had to copy, and all of them at the end, even if it fails. The module
- * is locked; other threads run. Set before memory is shared; NULL: nobody is told. */
+/* sharing_get() calls it with the number of requested bytes that it has shared: 0 at first, then
+ * after each 64 MiB or less that it had to copy, and all of them at the end, even if it fails. The
+ * module is locked during the call; other threads run. Set it before memory is shared; NULL: no
+ * reports. */
 extern void (*sharing_progress)(uint64_t done, uint64_t all);
 
 /* Closes descriptors other than the pool's, once the other side has them. */
