@@ -4,7 +4,7 @@
 #include "wire/crc.h"
 
 static int forced_pad = -1;
-static bool bad_icrc, alternate;
+static bool bad_icrc, alternate, alternate_here;
 static uint8_t traffic_class;
 
 int rig_begin_test(void **state)
@@ -20,7 +20,7 @@ struct sim *rig_create(const struct sim_params *p)
 
 	alone.alone = true;
 	forced_pad = -1;
-	bad_icrc = alternate = false;
+	bad_icrc = alternate = alternate_here = false;
 	traffic_class = 0;
 	s = sim_create(&alone);
 	s->node[0].hca->engines[0].settings.first_probe_us = 0;
@@ -91,7 +91,13 @@ void rig_traffic_class(struct sim *s, uint8_t next)
 
 void rig_alternate(struct sim *s, bool now)
 {
-	alternate = now;
+	alternate = alternate_here = now;
+}
+
+void rig_alternate_end(struct sim *s)
+{
+	alternate = true;
+	alternate_here = false;
 }
 
 static void peer_path(struct sim *s, struct wire_path *path)
@@ -104,10 +110,10 @@ static void peer_path(struct sim *s, struct wire_path *path)
 	memcpy(path->dst_mac, sim_macs[0], 6);
 	memcpy(path->src_ip, s->node[1].ip, 16);
 	memcpy(path->dst_ip, s->node[0].ip, 16);
-	if (alternate) {
+	if (alternate)
 		sim_alternate_ip(s, 1, path->src_ip);
+	if (alternate_here)
 		sim_alternate_ip(s, 0, path->dst_ip);
-	}
 }
 
 void rig_send(struct sim *s, struct wire_headers h, const void *payload, uint32_t bytes)
@@ -398,6 +404,24 @@ uint32_t rig_window(struct sim *s, uint64_t offset, uint64_t length)
 	return make_key(s, offset, length,
 			ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ, 0,
 			MPT_INVALIDATE_REMOTE);
+}
+
+uint32_t rig_peer_region(struct sim *s, uint64_t offset, uint64_t at, uint32_t bytes)
+{
+	struct sim_node *n = &s->node[1];
+	uint32_t key = n->key + (1 << 8);
+	struct mpt_entry e = {.key = key,
+			      .pd = sim_context(s, 1, 0)->pd,
+			      .access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ |
+					ACCESS_REMOTE_ATOMIC | ACCESS_LOCAL_WRITE,
+			      .start = n->va + offset,
+			      .length = bytes,
+			      .phys = n->memory + at};
+
+	assert_int_equal(ceu_exec(n->ceu, CEU_SW2HW_MPT, v2p_index(&n->hca->v2p, key), &e,
+				  sizeof(e), NULL, 0),
+			 CEU_OK);
+	return key;
 }
 
 void rig_revoke(struct sim *s, uint32_t key)

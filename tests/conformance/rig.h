@@ -60,6 +60,8 @@ void rig_bad_icrc(struct sim *s);
 
 /* From now on, or no longer: along the alternate path. */
 void rig_alternate(struct sim *s, bool alternate);
+/* From its far end, but not to its near end. */
+void rig_alternate_end(struct sim *s);
 
 /* For the next packet only: this traffic class. */
 void rig_traffic_class(struct sim *s, uint8_t traffic_class);
@@ -121,6 +123,9 @@ void rig_reconnect(struct sim *s, unsigned qp);
 /* Another key for `length` bytes of node 0's memory at `offset`, in its client's domain unless pd
  * is not 0; addresses as those of the memory. */
 uint32_t rig_region(struct sim *s, uint64_t offset, uint64_t length, uint32_t access, uint32_t pd);
+/* A key at node 1, if it is a whole HCA: the addresses of `bytes` of its memory from `offset` on are
+ * those of its memory at `at`. */
+uint32_t rig_peer_region(struct sim *s, uint64_t offset, uint64_t at, uint32_t bytes);
 /* A key that a peer may invalidate, to be written and read. */
 uint32_t rig_window(struct sim *s, uint64_t offset, uint64_t length);
 /* Revokes a key (HW2SW_MPT). */

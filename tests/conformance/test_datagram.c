@@ -238,6 +238,26 @@ SIM_TEST(ud__privileged_qkey_is_that_of_the_qp, make(SERVICE_UD), end)
 	assert_int_equal(sim_counter(s, 1, COUNTER_drop_ud_qkey), 1);
 }
 
+/* Nor does one arrive, even of no bytes, whose network header the receive has no right to. */
+TEST(ud__header_that_may_not_be_written)
+{
+	static const struct sim_sge entries[] = {{0, 40, 0x7777}, {64, 64, 0}};
+
+	for (uint32_t bytes = 0; bytes <= 8; bytes += 8) {
+		struct sim *s = make(SERVICE_UD);
+		struct sim_wr wr = send_of(s, bytes);
+		struct cqe c;
+
+		sim_post_recv_list(s, 1, 0, entries, RTE_DIM(entries));
+		sim_post(s, 0, 0, &wr);
+		assert_true(sim_wait(s, 1, &c, 20 * MS));
+		assert_int_equal(c.opcode, USER_INVALID);
+		assert_int_equal(c.imm_or_error & 0xff, SYNDROME_LOCAL_PROT);
+		expect(s, 0, USER_SEND, 0);
+		sim_destroy(s);
+	}
+}
+
 /* QP 1 of two HCAs, as connection managers use it: numbers in the reserved range, a Q_Key that is
  * controlled. */
 TEST(gsi__datagrams_between_qps_1)

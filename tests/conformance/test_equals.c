@@ -5,6 +5,7 @@
  * send of it is an unknown opcode.
  */
 #include "peer.h"
+#include "pipeline/stepping.h"
 #include "traffic.h"
 
 enum { PSN = PEER_PSN, HIGH_PSN = 0x900000, MTU = PEER_MTU, AT = 4096 };
@@ -93,6 +94,25 @@ TEST_EQUAL(sack__only_the_holes_are_sent_again)
 	rig_expect_same(s, 2, 11, USER_RDMA_WRITE);
 	rig_silent(s, 100 * MS);
 	assert_int_equal(sim_counter(s, 0, COUNTER_retransmitted_packets), 5);
+}
+
+/* Once loss_recovery is set back, a report of missing packets is a NAK: all of them go again, once. */
+TEST_EQUAL(sack__after_the_setting_has_changed)
+{
+	struct sim_wr wr = peer_wr(USER_RDMA_WRITE, MTU);
+
+	for (unsigned i = 0; i < 4; i++)
+		sim_post(s, 0, 0, &wr);
+	for (unsigned i = 0; i < 4; i++)
+		rig_expect(s, WIRE_RC_WRITE_ONLY, PSN + i);
+	s->node[0].hca->engines[0].settings.loss_recovery = LOSS_RECOVERY_STANDARD;
+	SACK(s, PSN, PSN + 1, PSN + 3);
+	for (unsigned i = 0; i < 4; i++)
+		rig_expect(s, WIRE_RC_WRITE_ONLY, PSN + i);
+	SACK(s, PSN, PSN + 1, PSN + 3);
+	rig_silent(s, 20 * US);
+	peer_ack(s, PSN + 3, 4);
+	rig_expect_same(s, 0, 4, USER_RDMA_WRITE);
 }
 
 /* New packets go on beside the repetition, and another hole among them is repeated at once. */
@@ -374,6 +394,33 @@ RIG_TEST(spread__late_is_not_missing, make_spread(true))
 	peer_ack(s, PSN + WAYS_PACKETS - 1, 1);
 	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
 	assert_int_equal(sim_counter(s, 0, COUNTER_retransmitted_packets), 3);
+}
+
+/* A frame that has not left yet stays as it is: it goes the same way twice. */
+RIG_TEST(spread__what_waits_to_leave_keeps_its_way, make_spread(true))
+{
+	struct engine *e = s->node[0].hca->engines;
+	unsigned sport[WAYS_PACKETS];
+	struct rig_packet p;
+
+	stepping_set(e, 1u << MODULE_TXA);
+	peer_post(s, USER_RDMA_WRITE, WAYS_PACKETS * MTU);
+	sim_run(s, 20 * US);
+	SACK(s, PSN + 4, PSN + 6);
+	sim_run(s, 20 * US);
+	stepping_set(e, 0);
+	for (unsigned i = 0; i < WAYS_PACKETS; i++) {
+		p = rig_expect(s,
+			       i ? i + 1 < WAYS_PACKETS ? WIRE_RC_WRITE_MIDDLE : WIRE_RC_WRITE_LAST
+				 : WIRE_RC_WRITE_FIRST,
+			       PSN + i);
+		sport[i] = p.sport;
+	}
+	for (unsigned i = 4; i < 6; i++)
+		assert_int_equal(rig_expect(s, WIRE_RC_WRITE_MIDDLE, PSN + i).sport, sport[i]);
+	assert_int_equal(sport[4], 0xc000 | (sport[0] + 1));
+	peer_ack(s, PSN + WAYS_PACKETS - 1, 1);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
 }
 
 /* ---- both ---- */

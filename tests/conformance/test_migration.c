@@ -184,6 +184,30 @@ RIG_TEST(apm_003__goes_on_along_the_alternate_path, armed())
 	assert_int_equal(sim_counter(s, 0, COUNTER_path_migrations), 1);
 }
 
+/* A kept packet is copied for the other path; without a buffer it waits for one. */
+RIG_TEST(apm_003__waits_for_a_buffer, armed())
+{
+	static struct rte_mbuf *hoard[8192];
+	struct rig_packet p;
+	unsigned n = 0;
+
+	peer_post(s, USER_RDMA_WRITE, MTU);
+	rig_expect(s, WIRE_RC_WRITE_ONLY, PSN);
+	while (!sim_counter(s, 0, COUNTER_loss_timeouts))
+		sim_step(s);
+	rig_expect(s, WIRE_RC_WRITE_ONLY, PSN);
+	while ((hoard[n] = rte_pktmbuf_alloc(s->packets)))
+		n++;
+	rig_silent(s, 3 * MS);
+	assert_int_not_equal(sim_counter(s, 0, COUNTER_packet_empty), 0);
+	rte_pktmbuf_free_bulk(hoard, n);
+	p = rig_expect(s, WIRE_RC_WRITE_ONLY, PSN);
+	assert_way(s, &p, true, 1);
+	rig_alternate(s, true);
+	peer_ack(s, PSN, 1);
+	rig_expect_cqe(s, USER_RDMA_WRITE, 0, 0);
+}
+
 /* There, too, it has retry_cnt tries, with the timeout of that path; then it fails. */
 RIG_TEST(apm_003__with_its_timeout_and_a_new_counter, armed())
 {
@@ -302,14 +326,17 @@ RIG_TEST(apm_005__another_path_is_refused, armed())
 {
 	const uint32_t qpn = s->node[0].qp[0].qpn;
 
-	for (unsigned i = 0; i < 2; i++) { /* one event, however often */
+	for (unsigned i = 0; i < 3; i++) { /* one event, however often */
+		if (i == 2)
+			rig_alternate_end(s);
 		write_from_peer(s, PSN + 1, 1);
 		rig_silent(s, 20 * US);
 	}
 	rig_expect_event(s, EQE_PATH_MIG_ERR, qpn);
 	rig_no_event(s);
-	assert_int_equal(sim_counter(s, 0, COUNTER_drop_rx_migration), 2);
+	assert_int_equal(sim_counter(s, 0, COUNTER_drop_rx_migration), 3);
 	assert_state(s, CONTROL_MIG_ARMED);
+	rig_alternate(s, false);
 	write_from_peer(s, PSN + 1, 0);
 	rig_expect(s, WIRE_RC_ACK, PSN + 1);
 }

@@ -5,6 +5,7 @@
  * takes 50 µs here.
  */
 #include "rig.h"
+#include "virt-to-phys/tpt_cache.h"
 
 enum { BYTES = 1024, REMOTE = 2 << 20, LATE_NS = 50000 };
 
@@ -160,6 +161,34 @@ TEST(refs__follow_the_region_and_the_request)
 		}
 		over(s);
 	}
+}
+
+/* While another lcore holds the entry that a reference has to be checked against, the packet
+ * waits. */
+TEST(refs__wait_for_the_entry)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct sim *s = two_hcas(&p);
+	struct v2p *v = &s->node[0].hca->v2p;
+	uint32_t key = rig_region(s, 0, BYTES, ACCESS_LOCAL_WRITE, 0);
+	struct sim_wr wr = SIM_WR(USER_SEND, 0, BYTES);
+	struct tpt_hold hold;
+	struct cqe c;
+
+	wr.sge[0].key = key;
+	memset(s->node[0].memory, 0x5a, BYTES);
+	sim_post_recv(s, 1, 0, REMOTE, BYTES);
+	sim_post(s, 0, 0, &wr);
+	while (!s->end[1].count)
+		sim_step(s);
+	rig_region(s, 1 << 20, 4096, ACCESS_LOCAL_WRITE, 0); /* the tables have changed */
+	assert_true(tpt_take(&v->mpt_cache, v2p_index(v, key), NULL, &hold));
+	assert_false(sim_wait(s, 1, &c, 2 * LATE_NS));
+	tpt_release(&hold);
+	assert_true(sim_wait(s, 1, &c, LATE_NS));
+	assert_memory_equal(s->node[1].memory + REMOTE, s->node[0].memory, BYTES);
+	assert_int_equal(sim_counter(s, 1, COUNTER_drop_payload_gone), 0);
+	over(s);
 }
 
 /* A response that cannot be followed is as good as lost: it is asked for again, and then

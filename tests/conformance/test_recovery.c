@@ -171,7 +171,7 @@ static void complete(struct sim *s, unsigned operations, uint64_t ns)
  * the rest follows when that is acknowledged. Half of them know a round trip. */
 TEST(recovery__a_replaced_link)
 {
-	enum { QPS = 16, PACKETS = 20 };
+	enum { QPS = 16, PACKETS = 20, MEASURED = 800 };
 	struct sim_params p = SIM_PARAMS_DEFAULT;
 	struct sim_wr wr = {.opcode = USER_RDMA_WRITE, .remote = 1 << 20, .sges = 1};
 
@@ -183,10 +183,12 @@ TEST(recovery__a_replaced_link)
 
 		p.equal = equal;
 		s = sim_create(&p);
-		wr.sge[0].length = 64;
+		wr.sge[0].length = MEASURED * 1024;
 		for (unsigned q = 0; q < QPS; q += 2)
 			sim_post(s, 0, q, &wr);
 		complete(s, QPS / 2, 10 * MS);
+		for (unsigned q = 0; q < QPS; q++)
+			assert_int_equal(!sim_context(s, 0, q)->rrc.srtt_ns, q % 2);
 		wr.sge[0].length = PACKETS * 1024;
 		s->tap = lose_all;
 		for (unsigned q = 0; q < QPS; q++)

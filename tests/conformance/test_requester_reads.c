@@ -507,6 +507,76 @@ TEST(c9_135__responses_of_the_wrong_kind)
 	wrong_kind(USER_RDMA_WRITE, WIRE_RC_ATOMIC_ACK);
 }
 
+/* Nor behind a right one, in the same burst. */
+TEST(c9_135__wrong_kind_behind_a_right_one)
+{
+	struct sim *s = peer_make();
+	struct sim_wr wr = peer_wr(USER_ATOMIC_FA, 8);
+
+	peer_sends(s, PSN, &wr, &wr);
+	peer_atomic_response(s, PSN, 5, 1);
+	rig_read_response(s, 0, WIRE_RC_READ_RESP_ONLY, PSN + 1, 2, NULL, 0);
+	sim_run(s, 20 * US);
+	assert_int_equal(sim_counter(s, 0, COUNTER_drop_resp_opcode), 1);
+	peer_atomic_response(s, PSN + 1, 6, 2);
+	rig_expect_done(s, 0, USER_ATOMIC_FA, USER_ATOMIC_FA);
+	rig_end(s);
+}
+
+/* The response to a READ of two packets is not one, however long. */
+TEST(c9_135__one_response_for_two)
+{
+	struct sim *s = peer_make();
+	struct sim_wr wr = peer_wr(USER_RDMA_READ, MTU + 50);
+
+	peer_sends(s, PSN, &wr);
+	rig_read_response(s, 0, WIRE_RC_READ_RESP_ONLY, PSN, 1, NULL, MTU + 50);
+	sim_run(s, 20 * US);
+	rig_no_cqe(s);
+	peer_read_responses(s, PSN, MTU + 50, 0, 1, 1);
+	rig_expect_done(s, 0, USER_RDMA_READ);
+	rig_end(s);
+}
+
+/* Loses the response to the third READ of QP 0, once. */
+static bool loses_third(struct sim *s, int from, const uint8_t *frame, unsigned bytes, void *arg)
+{
+	unsigned *left = arg;
+	struct wire_frame f;
+
+	return from == 1 && wire_parse_frame(frame, bytes, &f) == WIRE_OK &&
+	       f.h.dest_qp == s->node[0].qp[0].qpn && f.h.opcode == WIRE_RC_READ_RESP_ONLY &&
+	       f.h.psn == psn_add(s->params.psn, 2) && (*left)-- == 1;
+}
+
+/* A response with the PSN that one queue pair expects is not its own if it is another's. */
+TEST(c9_061__each_connection_has_its_own_responses)
+{
+	enum { FIRST_AT = 1 << 20, SECOND_AT = 2 << 20 };
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	unsigned left = 1;
+	struct sim *s;
+
+	p.qps = 2;
+	s = sim_create(&p);
+	memset(s->node[1].memory + FIRST_AT, 1, 64);
+	memset(s->node[1].memory + SECOND_AT, 2, 64);
+	for (unsigned i = 0; i < 2; i++)
+		sim_post(s, 0, 1, &SIM_WR(USER_RDMA_WRITE, 0, 8, .remote = 0));
+	assert_true(sim_settle(s, 100 * MS));
+	s->tap = loses_third;
+	s->tap_arg = &left;
+	for (unsigned i = 0; i < 3; i++)
+		sim_post(s, 0, 0, &SIM_WR(USER_RDMA_READ, 64 * i, 64, .remote = FIRST_AT));
+	sim_post(s, 0, 1, &SIM_WR(USER_RDMA_READ, 4096, 64, .remote = SECOND_AT));
+	assert_true(sim_settle(s, 60000 * MS));
+	for (unsigned i = 0; i < 3 * 64; i++)
+		assert_int_equal(s->node[0].memory[i], 1);
+	for (unsigned i = 0; i < 64; i++)
+		assert_int_equal(s->node[0].memory[4096 + i], 2);
+	sim_destroy(s);
+}
+
 /* A response for a WRITE in front of a READ is none for the READ. */
 TEST_PEER(c9_135__read_responses_for_a_write_in_front)
 {

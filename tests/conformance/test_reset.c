@@ -89,8 +89,10 @@ TEST(reset__ends_requests_of_long_ago)
 	nothing_is_left(senders, RTE_DIM(senders), 256, begin_write);
 }
 
-/* Requests that a queue pair without a path was to flush: not even their packets could be counted. */
-TEST(reset__ends_flushes_of_one_never_connected)
+/* A chain of requests, in the midst of which the queue pair goes from INIT to ERR and RESET: it has
+ * no path MTU, by which their packets could be counted (ctz(0)). Whatever module the chain has
+ * reached, it is gone. */
+TEST(reset__init_err_reset_in_the_midst_of_a_chain)
 {
 	for (unsigned i = 0; i < RTE_DIM(senders); i++) {
 		struct sim *s = rig_make(SERVICE_RC);

@@ -361,3 +361,28 @@ TEST_RC(c9_114__no_second_nak_before_the_expected_request)
 	rig_write(s, PSN + 1, AT + 64, 64);
 	rig_expect_ack(s, PSN + 2, aeth_ack(0), 3);
 }
+
+/* ---- several connections ---- */
+
+/* The PSN that the one expects does not make a packet of the other its next one. */
+TEST(c9_074__each_connection_counts_for_itself)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct sim_wr wr = SIM_WR(USER_RDMA_WRITE, 0, 64, .remote = AT);
+	struct sim *s;
+
+	p.qps = 2;
+	s = sim_create(&p);
+	for (unsigned i = 0; i < 3; i++)
+		sim_post(s, 0, 1, &wr);
+	assert_true(sim_settle(s, MS));
+	sim_post(s, 0, 0, &wr);
+	assert_true(sim_settle(s, MS));
+	for (unsigned i = 0; i < 2; i++) /* in one burst with the next */
+		sim_post(s, 0, 0, &wr);
+	sim_post(s, 0, 1, &wr);
+	assert_true(sim_settle(s, MS));
+	assert_int_equal(sim_context(s, 1, 0)->ee.msn, 3);
+	assert_int_equal(sim_context(s, 1, 1)->ee.msn, 4);
+	sim_destroy(s);
+}

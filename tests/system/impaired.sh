@@ -34,20 +34,22 @@ predict() {
 	done | sort -n | sed -n 2p
 }
 
-within() { awk -v is="$1" -v should="$2" 'BEGIN {exit !(is > should * 0.8 && is < should * 1.2)}'; }
+# within IS SHOULD [MACHINE]: a fifth less than SHOULD times MACHINE at most, or a fifth more than SHOULD, which is the link's.
+within() {
+	awk -v is="$1" -v should="$2" -v machine="${3:-1}" 'BEGIN {exit !(is > should * machine * 0.8 && is < should * 1.2)}'
+}
 
-# as_predicted NAME LOSS REORDER DUPLICATE CORRUPT JITTER_US: three times at most.
+# as_predicted NAME LOSS REORDER DUPLICATE CORRUPT JITTER_US: six times at most, since what else runs here delays repetitions.
 as_predicted() {
 	local name=$1 expected try
 	shift
 	expected=$(predict "$1" "$2" "$3" "$4")
 	faults "$@" || fail "faults are set: $name"
-	for try in 1 2 3; do
+	for try in 1 2 3 4 5 6; do
 		transfer
-		within "$goodput" "$(awk -v e="$expected" -v c="$clean" 'BEGIN {print e * c}')" && break
+		within "$goodput" "$expected" "$clean" && break
 	done
-	check "$name: $goodput Mbit/s, simulated $expected, machine $clean (try $try)" \
-		within "$goodput" "$(awk -v e="$expected" -v c="$clean" 'BEGIN {print e * c}')"
+	check "$name: $goodput Mbit/s, simulated $expected, machine $clean (try $try)" within "$goodput" "$expected" "$clean"
 }
 
 a_side=() b_side=() server_address=127.0.0.1
@@ -58,10 +60,9 @@ for side in a b; do
 	daemon "$side" -c "$SCRATCH/$side.conf"
 done
 
-transfer
-expected=$(predict 0 0 0 0)
-clean=$(awk -v is="$goodput" -v should="$expected" 'BEGIN {print is / should}')
-check "no faults: $goodput Mbit/s, simulated $expected" within "$goodput" "$expected"
+clean=1
+as_predicted 'no faults' 0 0 0 0 0
+clean=$(awk -v is="$goodput" -v should="$(predict 0 0 0 0)" 'BEGIN {print is < should ? is / should : 1}')
 as_predicted 'jitter' 0 0 0 0 1000
 as_predicted 'loss' 0.01 0 0 0 0
 as_predicted 'all of them' 0.005 0.01 0.01 0.005 500

@@ -24,7 +24,7 @@ loop() {
 
 # each_service NAME: two processes on hca0 of daemon NAME.
 each_service() {
-	loop "$1" send_bw --verify -b -q 4 -s 10000 -n 200
+	loop "$1" send_bw --verify -b -q 4 --random -s 10000 -n 200
 	loop "$1" write_bw --verify -s 65537 -n 100
 	loop "$1" read_bw --verify -s 65537 -n 100
 	loop "$1" atomic_lat --verify -n 50

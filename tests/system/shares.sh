@@ -23,8 +23,8 @@ declare -A floors_of=([cm_commands]='80 70')
 # What an attack does may last longer than a sample: then the attackers go on all the time, and means of samples that last so long,
 # ms, are judged.
 declare -A lasts=([holes]=1000 [locks]=1000)
-PAIRS=20   # of samples, after which the medians are judged ...
-TURNS=4    # ... and up to so many times as many, until the rates are kept ...
+PAIRS=10   # of samples, after which the medians are judged ...
+TURNS=8    # ... and up to so many times as many, until the rates are kept ...
 ENOUGH=240 # ... while the test has run for fewer seconds
 
 attacker=$(program tests/system/shares_attack) || exit 1
@@ -91,6 +91,8 @@ two() {
 			"$SCRATCH/$1.sock" "$2"
 		two+=("$started")
 		wait_for 100 holds "$1.$user" || { fail "$2: user $user holds"; cat "$SCRATCH/$1.$user.log"; }
+		# A hole lasts while the thread that punches it waits for a CPU: it must not wait for this test, too.
+		[ "$2" != holes ] || { echo -15 >"/proc/$started/autogroup"; } 2>/dev/null
 	done
 }
 
@@ -178,8 +180,10 @@ attack() { # attack NAME ROW...
 	check "$name: another user gets something of everything" gets_everything "$name"
 	rm -f "$SCRATCH/pairs"
 	for ((turn = 0; turn < TURNS && (turn == 0 || SECONDS < ENOUGH); turn++)); do
+		# One wait for a hole may be a long one (SECURITY.md): then once more.
 		# shellcheck disable=SC2086
-		pairs ${lasts[$name]:-} || fail "$name: the victim answers"
+		pairs ${lasts[$name]:-} || { [ -n "${lasts[$name]:-}" ] && pairs ${lasts[$name]}; } ||
+			fail "$name: the victim answers"
 		# shellcheck disable=SC2086
 		kept=$(are_kept $floor) && break
 	done

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINGER_S = 20, LINGER_LEAST_MS = 5000 }; /* a shorter time has not waited for one */
+enum { LINGER_S = 120, LINGER_LEAST_MS = 60000 }; /* a shorter time has not waited for one */
 
 /* -1: none can be made here. *other: its other end. */
 static inline int lingering(int *other)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The main() of every test program: runs what test.h registered. */
+#include <limits.h>
+#include <malloc.h>
 #include "test.h"
 
 /* The linker sets them around the section. */
@@ -21,6 +23,10 @@ int main(void)
 
 	if (count == 0 || !units)
 		return 2;
+	/* What a test frees the next one allocates: memory fresh from the kernel costs more than a
+	 * test. */
+	mallopt(M_MMAP_THRESHOLD, INT_MAX);
+	mallopt(M_TRIM_THRESHOLD, INT_MAX);
 	qsort(__start_world_tests, count, sizeof(*__start_world_tests), by_line);
 	for (size_t i = 0; i < count; i++)
 		units[i] = __start_world_tests[i]->unit;

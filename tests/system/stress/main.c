@@ -102,7 +102,7 @@ static void kill_clients(uint64_t until_ns)
 {
 	struct random r = {.state = verify_mix(~options.seed)};
 
-	for (unsigned n = 0; clock_ns() < until_ns && !told(TALLY_WRONG); n++) {
+	for (unsigned n = 0; !time_is_up(until_ns) && !told(TALLY_WRONG); n++) {
 		struct timespec pause = {0};
 		pid_t pid = start_client(10 + n, UINT64_MAX);
 

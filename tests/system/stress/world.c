@@ -204,7 +204,7 @@ static void live(struct world *w, uint64_t until_ns)
 
 	if (begin(w))
 		return;
-	while (steps-- && clock_ns() < until_ns && !told(TALLY_WRONG))
+	while (steps-- && !time_is_up(until_ns) && !told(TALLY_WRONG))
 		step(w);
 	if (abrupt)
 		add(TALLY_CLOSED, SIDES);
@@ -219,7 +219,7 @@ void world_run(struct softhca_context *const ctx[SIDES], uint64_t seed, uint64_t
 	struct world *w = malloc(sizeof(*w));
 	uint64_t lives = 0;
 
-	while (clock_ns() < until_ns && !told(TALLY_WRONG)) {
+	while (!time_is_up(until_ns) && !told(TALLY_WRONG)) {
 		*w = (struct world){.random = {.state = verify_mix(seed) + (lives++ << 40)}};
 		w->own_ctx = !ctx;
 		w->overflows = !ctx && until_ns != UINT64_MAX;

@@ -331,16 +331,25 @@ TEST(mpt__rights_and_place)
 	e.length = 64;
 	assert_int_equal(TELL(CEU_SW2HW_MPT, 3, e), CEU_OK);
 	assert_int_equal(TELL(CEU_SW2HW_MPT, 3, e), CEU_BAD_SYS_STATE);
-	assert_int_equal(
-		v2p_map(&port, V2P_EE_DATA, 9, KEY, 0x1010, 16, ACCESS_LOCAL_WRITE, &addr, &run),
-		V2P_SUCCESS);
+	assert_int_equal(v2p_request(&port, V2P_EE_DATA,
+				     &(struct v2p_access){.pd = 9,
+							  .key = KEY,
+							  .va = 0x1010,
+							  .length = 16,
+							  .rights = ACCESS_LOCAL_WRITE},
+				     &addr, &run),
+			 V2P_SUCCESS);
 	assert_ptr_equal(addr, memory + 16);
 	assert_int_equal(DO(CEU_HW2SW_MPT, KEY + 1), CEU_BAD_PARAM);
 	f.quiesced = 0;
 	assert_int_equal(DO(CEU_HW2SW_MPT, KEY), CEU_OK);
 	assert_int_equal(f.quiesced, 1);
-	assert_int_equal(v2p_map(&port, V2P_EE_DATA, 9, KEY, 0x1010, 16, 0, &addr, &run),
-			 V2P_KEY_ERR);
+	assert_int_equal(
+		v2p_request(&port, V2P_EE_DATA,
+			    &(struct v2p_access){
+				    .pd = 9, .key = KEY, .va = 0x1010, .length = 16, .rights = 0},
+			    &addr, &run),
+		V2P_KEY_ERR);
 }
 
 static uint64_t turn_seen;

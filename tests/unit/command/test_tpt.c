@@ -57,7 +57,10 @@ static enum ceu_status make(const struct mpt_entry *m)
 static enum v2p_state map(uint64_t va, uint64_t length, uintptr_t *addr, uint64_t *run)
 {
 	uint8_t *at;
-	enum v2p_state s = v2p_map(&port, V2P_EE_DATA, PD, KEY, va, length, 0, &at, run);
+	enum v2p_state s = v2p_request(
+		&port, V2P_EE_DATA,
+		&(struct v2p_access){.pd = PD, .key = KEY, .va = va, .length = length, .rights = 0},
+		&at, run);
 
 	*addr = (uintptr_t)at;
 	return s;

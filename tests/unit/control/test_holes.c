@@ -86,8 +86,12 @@ static uint8_t *sparse(const struct raw *r, int *fd)
 	*fd = raw_memfd(SPARSE_BYTES, 0);
 	assert_int_equal(add(r, *fd, SPARSE_BYTES, &in.run[0].piece), 0);
 	assert_int_equal(raw_reg_mr(r->fd, &in, &lkey), 0);
-	assert_int_equal(v2p_map(&port, V2P_EE_DATA, r->pd, lkey, 0, SPARSE_BYTES,
-				 ACCESS_LOCAL_WRITE, &at, &run),
+	assert_int_equal(v2p_request(&port, V2P_EE_DATA,
+				     &(struct v2p_access){.pd = r->pd,
+							  .key = lkey,
+							  .length = SPARSE_BYTES,
+							  .rights = ACCESS_LOCAL_WRITE},
+				     &at, &run),
 			 0);
 	return at;
 }

@@ -185,7 +185,13 @@ static enum v2p_state look(const struct raw *r, uint32_t lkey, uint64_t va, uint
 	enum v2p_state s;
 
 	port = (struct v2p_port){.v2p = &f.hca->v2p, .counters = &counters};
-	s = v2p_map(&port, V2P_EE_DATA, r->pd, lkey, va, bytes, ACCESS_LOCAL_WRITE, &addr, run);
+	s = v2p_request(&port, V2P_EE_DATA,
+			&(struct v2p_access){.pd = r->pd,
+					     .key = lkey,
+					     .va = va,
+					     .length = bytes,
+					     .rights = ACCESS_LOCAL_WRITE},
+			&addr, run);
 	*at = (uint32_t *)addr;
 	return s;
 }
@@ -371,8 +377,9 @@ void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offs
 	return (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
 }
 
-/* Failures that the kernel reports as temporary are refused at once: the descriptor is not kept. */
-CLIENT_TEST(pieces__locked_memory)
+/* EAGAIN of mmap(), that is, too much memory is locked, is an answer and not "later": the request
+ * would be asked again without its descriptor, which is not kept. */
+CLIENT_TEST(pieces__eagain_of_mmap_is_refused)
 {
 	int fd = raw_memfd(PAGE, 0);
 

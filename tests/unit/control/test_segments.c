@@ -86,7 +86,7 @@ TEST(segment__is_attached_while_the_piece_lives)
 }
 
 /* A failure that the kernel reports as temporary is an answer: nobody waits for it to pass. */
-CLIENT_TEST(segment__locked_memory)
+CLIENT_TEST(segment__eagain_of_shmat_is_refused)
 {
 	int id = segment(0600);
 	uint32_t piece;

@@ -105,3 +105,24 @@ TEST(hca_poll_stage__counts_polls)
 	assert_int_equal(s->polls, 2);
 	assert_int_equal(s->busy_polls, 1);
 }
+
+static unsigned left_by_execution(void)
+{
+	fx_put(CHANNEL_DP_RTC, fx_request(0, USER_SEND, 8, 0));
+	hca_poll_stage(fx->e, STAGE_SEGMENTATION);
+	hca_poll_stage(fx->e, STAGE_RESPONDER_EXEC);
+	return fx_ring_count(CHANNEL_RPG_TXA);
+}
+
+/* What was generated since the transmitter's own poll leaves in the same round, if that poll found
+ * nothing, and if no other lcore may be transmitting. */
+TEST(hca_poll_stage__execution_transmits_on_one_lcore)
+{
+	assert_int_equal(left_by_execution(), 1);
+	hca_poll_stage(fx->e, STAGE_HEADER_PARSE);
+	hca_engine_on_one_lcore(fx->h, 0);
+	assert_int_equal(left_by_execution(), 1);
+	hca_poll_stage(fx->e, STAGE_HEADER_PARSE);
+	hca_poll_stage(fx->e, STAGE_HEADER_PARSE);
+	assert_int_equal(left_by_execution(), 0);
+}

@@ -88,6 +88,9 @@ void completion_notify(struct completion *c, struct counters *counters)
 {
 }
 
+/* One that no other lcore shares is given its time without more ado. */
+static bool shared = true;
+
 static void run(struct lcore_loop *l)
 {
 	size_t bytes = rte_rcu_qsbr_get_memsize(1);
@@ -97,7 +100,7 @@ static void run(struct lcore_loop *l)
 	rounds = 0;
 	stop = 0;
 	world_ns = 5000;
-	engine = (struct engine){0};
+	engine = (struct engine){.one_lcore = !shared};
 	engine.stage[STAGE_HEADER_PARSE].pacer = (const struct pacer *)&engine;
 	l->rcu = rcu;
 	l->stop = &stop;
@@ -109,18 +112,27 @@ static void run(struct lcore_loop *l)
 	free(rcu);
 }
 
-/* The engine's time is the world's, whoever had the CPU in the middle of a round. */
-TEST(lcore_loop_run__all_time_passes)
+static void all_time_passes(void)
 {
 	static struct lcore_loop l;
 	uint64_t at_ns = 5000;
 
+	memset(&l, 0, sizeof(l));
 	work = 1;
 	run(&l);
 	for (unsigned i = 0; i < ROUNDS; at_ns += lasts_ns[i++]) {
 		assert_true(polled_ns[i] == at_ns);
 		assert_true(slept_ns[i] == 0);
 	}
+}
+
+/* The engine's time is the world's, whoever had the CPU in the middle of a round. */
+TEST(lcore_loop_run__all_time_passes)
+{
+	all_time_passes();
+	shared = false;
+	all_time_passes();
+	shared = true;
 }
 
 /* What belongs to one HCA leaves the loop, and nothing else. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "engine_fixture.h"
 #include "pipeline/frames.h"
+#include "pipeline/train.h"
 
 /* Not inlined: with n known, gcc 12 complains about branches of DPDK's memcpy that n excludes. */
 static __attribute__((noinline)) void give_back(struct rte_mbuf **m, unsigned n)
@@ -37,4 +38,17 @@ TEST(frames_free__takes_one_reference)
 {
 	takes_one_reference(false);
 	takes_one_reference(true);
+}
+
+TEST(train_write_packet__of_no_valid_frame)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(fx->packets);
+	uint8_t frame[64];
+	uint32_t skip;
+
+	memset(rte_pktmbuf_append(m, sizeof(frame)), 0, sizeof(frame));
+	m->ol_flags |= FRAME_TRAIN;
+	m->pkt_len = 2 * m->data_len;
+	assert_false(train_write_packet(frame, m, 1, &skip));
+	rte_pktmbuf_free(m);
 }

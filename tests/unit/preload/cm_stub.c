@@ -22,7 +22,7 @@
 		}                                                                                  \
 	} while (0)
 
-enum { CONNECTIONS_MAX = 64, EVENTS_MAX = 64, COMMANDS = 32 };
+enum { CONNECTIONS_MAX = 64, EVENTS_MAX = 64, COMMANDS = 32, WAIT_MS = 60000 };
 
 struct connection {
 	int fd;	     /* -1: none */
@@ -420,8 +420,31 @@ unsigned int stub_empty(void)
 
 bool stub_wait_empty(unsigned int n)
 {
-	for (int i = 0; i < 5000; i++) {
+	for (int i = 0; i < WAIT_MS; i++) {
 		if (stub_empty() >= n)
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+static bool request_waits(void)
+{
+	bool any = false;
+	char byte;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < CONNECTIONS_MAX; i++)
+		any |= connections[i].fd >= 0 &&
+		       recv(connections[i].fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+	pthread_mutex_unlock(&lock);
+	return any;
+}
+
+bool stub_wait_request(void)
+{
+	for (int i = 0; i < WAIT_MS; i++) {
+		if (request_waits())
 			return true;
 		usleep(1000);
 	}
@@ -430,7 +453,7 @@ bool stub_wait_empty(unsigned int n)
 
 bool stub_wait_channels(unsigned int n)
 {
-	for (int i = 0; i < 5000; i++) {
+	for (int i = 0; i < WAIT_MS; i++) {
 		unsigned int now = 0;
 
 		pthread_mutex_lock(&lock);

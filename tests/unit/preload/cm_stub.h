@@ -50,10 +50,12 @@ struct stub_command stub_last_of(uint32_t cmd);
 void stub_event(unsigned int channel, uint32_t event);
 /* Which identifier events are of from now on, and which one they count for (+ 1; 0: none). */
 void stub_set_event_id(uint32_t id, uint32_t counts_for);
-/* Waits until that many GET_EVENTs have been answered with -EAGAIN. False: not in five seconds. */
+/* Waits until that many GET_EVENTs have been answered with -EAGAIN. False: not in a minute. */
 bool stub_wait_empty(unsigned int n);
 unsigned int stub_empty(void);
-/* Waits until that many channels are open. False: not in five seconds. */
+/* Waits until a request waits for the paused daemon. False: not in a minute. */
+bool stub_wait_request(void);
+/* Waits until that many channels are open. False: not in a minute. */
 bool stub_wait_channels(unsigned int n);
 
 #endif

@@ -426,9 +426,10 @@ static void on_signal(int number)
 {
 }
 
-static void interrupt(struct waiter *w, int flags)
+/* Signals that do not end its call. */
+static void disturb(struct waiter *w)
 {
-	struct sigaction act = {.sa_handler = on_signal, .sa_flags = flags};
+	struct sigaction act = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
 	sigaction(SIGUSR1, &act, NULL);
 	for (int i = 0; i < 3; i++) {
@@ -437,18 +438,29 @@ static void interrupt(struct waiter *w, int flags)
 	}
 }
 
+/* A signal that does; one that comes before it sleeps has no effect, so until it has ended. */
+static void interrupt(struct waiter *w)
+{
+	struct sigaction act = {.sa_handler = on_signal};
+
+	sigaction(SIGUSR1, &act, NULL);
+	do {
+		pthread_kill(w->thread, SIGUSR1);
+		usleep(10000);
+	} while (pthread_tryjoin_np(w->thread, NULL));
+}
+
 TEST_DEVICE(event__signals_interrupt_or_not, 0)
 {
 	struct waiter w;
 
 	start_waiter(&w, fd);
-	interrupt(&w, SA_RESTART);
+	disturb(&w);
 	stub_event(0, 8);
 	pthread_join(w.thread, NULL);
 	assert_int_equal(w.got, 8);
 	start_waiter(&w, fd);
-	interrupt(&w, 0);
-	pthread_join(w.thread, NULL);
+	interrupt(&w);
 	assert_int_equal(w.got, -EINTR);
 }
 
@@ -461,18 +473,21 @@ TEST(event__closed_by_another_thread)
 
 	for (unsigned int i = 0; i < 2; i++) {
 		int fd = open_device(rows[i].flags), high = fcntl(fd, F_DUPFD, 200);
+		unsigned int empty = stub_empty();
 		struct waiter w;
 
 		close(fd); /* so that the daemon, in this process, does not reuse the number */
 		fd = high;
 		stub_set_paused(true);
 		ask_waiter(&w, fd);
-		usleep(20000); /* it waits for the daemon's answer */
+		assert_true(stub_wait_request());
 		close(fd);
 		stub_set_paused(false);
-		usleep(20000);
-		interrupt(&w, 0);
-		pthread_join(w.thread, NULL);
+		assert_true(stub_wait_empty(empty + 1));
+		if (rows[i].got == -EINTR)
+			interrupt(&w);
+		else
+			pthread_join(w.thread, NULL);
 		assert_int_equal(w.got, rows[i].got);
 	}
 }
@@ -496,8 +511,7 @@ TEST_DEVICE(event__cancelled_while_waiting, 0)
 	assert_int_equal(w.got, 3);
 	/* and in poll(), where it is since: interrupted, not blocking */
 	start_waiter(&w, fd);
-	interrupt(&w, 0);
-	pthread_join(w.thread, NULL);
+	interrupt(&w);
 	assert_int_equal(w.got, -EINTR);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	assert_int_equal(get_event(fd), -EAGAIN);

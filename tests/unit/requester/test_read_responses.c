@@ -69,9 +69,13 @@ TEST(read_response__refers_to_what_another_lcore_holds)
 		     FX_MTU, 1);
 	m = fx_take(CHANNEL_HP_RRC);
 	arrival_of(m)->payload_elsewhere = 1;
-	assert_true(payload_ref_make(fx->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, FX_PD,
-				     FX_READ_KEY, FX_VA + 2 * FX_MTU, FX_MTU, V2P_LOCAL_READ, NULL,
-				     (uint8_t *)arrival_of(m)->payload));
+	assert_true(payload_ref_make(fx->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+				     &(struct v2p_access){.pd = FX_PD,
+							  .key = FX_READ_KEY,
+							  .va = FX_VA + 2 * FX_MTU,
+							  .length = FX_MTU,
+							  .rights = V2P_LOCAL_READ},
+				     NULL, (uint8_t *)arrival_of(m)->payload));
 	fx_put(CHANNEL_HP_RRC, m);
 	v->generation++;
 	assert_true(tpt_take(&v->mpt_cache, v2p_index(v, FX_READ_KEY), NULL, &hold));

@@ -476,6 +476,16 @@ TEST(share__no_buffer_at_all)
 	assert_run(0, 1);
 }
 
+static void reads_of_two_entries(unsigned n)
+{
+	while (n--) {
+		struct rte_mbuf *m = fx_request(0, USER_RDMA_READ, 8, 0);
+
+		request_of(m)->data_units = 2;
+		fx_put(CHANNEL_DP_RTC, m);
+	}
+}
+
 /* A READ of two entries: nothing is left to a user who holds more than his share; the first one of
  * a QP may be longer than the share of its client, others wait for it. */
 TEST(share__read_entries_of_owners)
@@ -484,12 +494,7 @@ TEST(share__read_entries_of_owners)
 	uint32_t *user = &f->put[HOLDER_USER + fx->qp[0]->user];
 	uint32_t *client = &f->put[HOLDER_CLIENT + fx->qp[0]->client];
 
-	for (unsigned i = 0; i < 2; i++) {
-		struct rte_mbuf *m = fx_request(0, USER_RDMA_READ, 8, 0);
-
-		request_of(m)->data_units = 2;
-		fx_put(CHANNEL_DP_RTC, m);
-	}
+	reads_of_two_entries(2);
 	f->size = 2;
 	*user = USER_FLOOR;
 	rtc_poll(fx->e);
@@ -525,6 +530,17 @@ TEST(share__read_entries)
 	wake_sender_of(0);
 	rtc_poll(fx->e);
 	assert_run(0, 1);
+}
+
+/* So does one of a run, whose buffers are looked up once. */
+TEST(share__read_entries_of_a_run)
+{
+	reads_of_two_entries(4);
+	fx->e->mq->re_free.size = 7;
+	fx->qp[0]->max_rd_atomic = 16;
+	rtc_poll(fx->e);
+	assert_run(0, 2);
+	assert_no_more();
 }
 
 /* As many READs as may be are outstanding: others do not wait for them. */

@@ -188,9 +188,13 @@ static void refer_to_what_ends(void)
 
 	assert_int_equal(channel_take(&fx->e.channel[CHANNEL_HP_EE], &m, 1), 1);
 	arrival_of(m)->payload_elsewhere = 1;
-	assert_true(payload_ref_make(&fx->port, V2P_EE_DATA, FX_PD, FX_READ_KEY, FX_VA + FX_MTU,
-				     FX_MTU, V2P_LOCAL_READ, (uint64_t *)fx->memory,
-				     (uint8_t *)arrival_of(m)->payload));
+	assert_true(payload_ref_make(&fx->port, V2P_EE_DATA,
+				     &(struct v2p_access){.pd = FX_PD,
+							  .key = FX_READ_KEY,
+							  .va = FX_VA + FX_MTU,
+							  .length = FX_MTU,
+							  .rights = V2P_LOCAL_READ},
+				     (uint64_t *)fx->memory, (uint8_t *)arrival_of(m)->payload));
 	channel_put_one(&fx->e.channel[CHANNEL_HP_EE], m);
 }
 

@@ -115,6 +115,20 @@ TEST(open__impossible_count_ends_the_srq_for_good)
 	fx_assert_counter(srq_errors, 1);
 }
 
+TEST(open__srq_that_was_given_up_has_no_event)
+{
+	use_srq();
+	post(0, 100);
+	srq.limit = 1;
+	srq.srqn = 0; /* its queue pairs may still be in a poll */
+	assert_int_equal(rwm_open(c, fx->qp), RWM_VALID_ENTRY);
+	fx_assert_counter(srq_limits, 1);
+	record.posted = ENTRIES + 2;
+	assert_int_equal(rwm_open(c, fx->qp2), RWM_BAD_QUEUE);
+	fx_assert_counter(srq_errors, 1);
+	fx_assert_no_event();
+}
+
 static void send(uint32_t qpn, uint8_t opcode, uint32_t n, uint32_t bytes)
 {
 	fx_send_to(qpn,

@@ -328,15 +328,24 @@ static void step_access(void)
 
 	if (a.length) {
 		expected = model_check(&a, &offset);
-		CHECK(v2p_check(&port, V2P_EE_DATA, a.pd, 0, a.key, a.va, a.length, a.rights) ==
-		      expected);
+		CHECK(v2p_check(&port, V2P_EE_DATA,
+				&(struct v2p_access){.pd = a.pd,
+						     .key = a.key,
+						     .va = a.va,
+						     .length = a.length,
+						     .rights = a.rights}) == expected);
 		if (expected == V2P_SUCCESS && r->flags & MPT_PAGES)
 			expected = model_pages(r, offset, a.length, &expected_addr, &expected_run);
 		else if (expected == V2P_SUCCESS)
 			expected_addr = (uintptr_t)r->phys + offset;
 	}
-	CHECK(v2p_map(&port, V2P_EE_DATA, a.pd, a.key, a.va, a.length, a.rights, &addr, &run) ==
-	      expected);
+	CHECK(v2p_request(&port, V2P_EE_DATA,
+			  &(struct v2p_access){.pd = a.pd,
+					       .key = a.key,
+					       .va = a.va,
+					       .length = a.length,
+					       .rights = a.rights},
+			  &addr, &run) == expected);
 	if (expected == V2P_SUCCESS) {
 		CHECK((uintptr_t)addr == expected_addr);
 		CHECK(run == expected_run);

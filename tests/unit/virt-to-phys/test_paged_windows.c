@@ -82,8 +82,14 @@ static void make(void)
 
 static enum v2p_state reach(uint32_t key, uint64_t va, uint64_t length, uint8_t **at, uint64_t *run)
 {
-	return v2p_request(port(), V2P_EE_DATA, FX_PD, QPN, key, va, length, ACCESS_REMOTE_READ, at,
-			   run);
+	return v2p_request(port(), V2P_EE_DATA,
+			   &(struct v2p_access){.pd = FX_PD,
+						.qpn = QPN,
+						.key = key,
+						.va = va,
+						.length = length,
+						.rights = ACCESS_REMOTE_READ},
+			   at, run);
 }
 
 /* An access of `length` bytes begins at an offset into `bytes`, and `run` of them follow there. */
@@ -96,9 +102,14 @@ static void assert_reach(uint32_t key, uint64_t va, uint64_t length, uint64_t of
 	assert_int_equal(reach(key, va, length, &at, &run), V2P_SUCCESS);
 	assert_ptr_equal(at, bytes + offset);
 	assert_int_equal(run, expected_run);
-	assert_int_equal(
-		v2p_check(port(), V2P_EE_DATA, FX_PD, QPN, key, va, length, ACCESS_REMOTE_READ),
-		V2P_SUCCESS);
+	assert_int_equal(v2p_check(port(), V2P_EE_DATA,
+				   &(struct v2p_access){.pd = FX_PD,
+							.qpn = QPN,
+							.key = key,
+							.va = va,
+							.length = length,
+							.rights = ACCESS_REMOTE_READ}),
+			 V2P_SUCCESS);
 }
 
 static void assert_refused(uint32_t key, uint64_t va, uint64_t length, enum v2p_state why)
@@ -380,8 +391,14 @@ TEST(race__tag_and_pages_belong_together)
 		uint64_t run;
 		uint8_t *at;
 
-		if (v2p_request(&mine, V2P_EE_DATA, FX_PD, QPN, FAST + tag, IOVA + i * PAGE, 8,
-				ACCESS_REMOTE_READ, &at, &run) == V2P_SUCCESS)
+		if (v2p_request(&mine, V2P_EE_DATA,
+				&(struct v2p_access){.pd = FX_PD,
+						     .qpn = QPN,
+						     .key = FAST + tag,
+						     .va = IOVA + i * PAGE,
+						     .length = 8,
+						     .rights = ACCESS_REMOTE_READ},
+				&at, &run) == V2P_SUCCESS)
 			wrong += at != bytes + pages[tag][i] * PAGE + 0x100;
 	}
 	pthread_join(thread, &ok);

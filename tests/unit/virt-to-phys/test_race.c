@@ -43,18 +43,18 @@ static uint64_t address_of(uint32_t key)
 	return has_pages(key) ? ((uint64_t)key << 20) + AT - PAGE : ((uint64_t)key << 24) + AT;
 }
 
-static void translate(struct v2p_port *port, bool may_wait, uint32_t key)
+static void translate(struct v2p_port *port, uint32_t key)
 {
 	uint64_t va = (uint64_t)key * 2 * PAGE + AT, run;
 	enum v2p_state s;
 	uint8_t *addr;
 
 	v2p_poll(port);
-	if (may_wait)
-		s = v2p_request(port, V2P_EE_DATA, PD, 0, key, va, 64, ACCESS_REMOTE_READ, &addr,
-				&run);
-	else
-		s = v2p_map(port, V2P_EE_DATA, PD, key, va, 64, ACCESS_REMOTE_READ, &addr, &run);
+	s = v2p_request(
+		port, V2P_EE_DATA,
+		&(struct v2p_access){
+			.pd = PD, .key = key, .va = va, .length = 64, .rights = ACCESS_REMOTE_READ},
+		&addr, &run);
 	if (s == V2P_PD_ERR || s == V2P_FLAGS_ERR ||
 	    (s == V2P_SUCCESS && (uintptr_t)addr != address_of(key)))
 		__atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
@@ -72,7 +72,7 @@ static void *data_path(void *arg)
 		if (draw(&x) % 16 == 0)
 			v2p_invalidate(&v2p, PD, 0, key);
 		else
-			translate(&port, id != 0, key);
+			translate(&port, key);
 	}
 	return NULL;
 }

@@ -75,8 +75,11 @@ static enum v2p_state ask(enum v2p_channel channel, uint32_t key, uint64_t va)
 {
 	uint64_t run;
 	uint8_t *addr;
-	enum v2p_state s =
-		v2p_request(&f.port, channel, PD, 0, key, va, 8, ACCESS_REMOTE_READ, &addr, &run);
+	enum v2p_state s = v2p_request(
+		&f.port, channel,
+		&(struct v2p_access){
+			.pd = PD, .key = key, .va = va, .length = 8, .rights = ACCESS_REMOTE_READ},
+		&addr, &run);
 
 	if (s == V2P_SUCCESS)
 		assert_ptr_equal(addr, ((uintptr_t)key << 16) + va);
@@ -112,8 +115,13 @@ TEST(miss__of_a_region_without_memory)
 	assert_int_equal(v2p_write_mpt(&f.v2p, &m), 0);
 	make_region(0x7007); /* evicts it */
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(v2p_request(&f.port, V2P_WP_DATA, PD, 0, m.key, 5, 1 << 20,
-					     V2P_LOCAL_READ, &addr, &run),
+		assert_int_equal(v2p_request(&f.port, V2P_WP_DATA,
+					     &(struct v2p_access){.pd = PD,
+								  .key = m.key,
+								  .va = 5,
+								  .length = 1 << 20,
+								  .rights = V2P_LOCAL_READ},
+					     &addr, &run),
 				 i ? V2P_SUCCESS : V2P_PENDING);
 		assert_int_equal(v2p_poll(&f.port), !i);
 	}
@@ -157,8 +165,12 @@ TEST(refusal__comes_in_the_same_way)
 	for (unsigned i = 0; i < 2; i++) {
 		assert_int_equal(ask(V2P_EE_DATA, A + 0x10000, 8), i ? V2P_KEY_ERR : V2P_PENDING);
 		assert_int_equal(ask(V2P_RRC_DATA, B, LEN - 4), i ? V2P_LENGTH_ERR : V2P_PENDING);
-		assert_int_equal(v2p_request(&f.port, V2P_WP_DATA, PD + 1, 0, C, 0, 1,
-					     ACCESS_REMOTE_READ, &addr, &run),
+		assert_int_equal(v2p_request(&f.port, V2P_WP_DATA,
+					     &(struct v2p_access){.pd = PD + 1,
+								  .key = C,
+								  .length = 1,
+								  .rights = ACCESS_REMOTE_READ},
+					     &addr, &run),
 				 i ? V2P_PD_ERR : V2P_PENDING);
 		assert_int_equal(v2p_poll(&f.port), i ? 0 : 3);
 	}
@@ -259,16 +271,17 @@ TEST(queues__one_for_each_kind_of_access)
 	assert_int_equal(v2p_poll(&f.port), 1);
 	assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_SUCCESS);
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		const struct v2p_access access = {
+			.pd = PD, .key = PAGED, .length = 8, .rights = rows[i].access};
+
 		assert_true(tpt_take(&f.v2p.mtt_cache, 0, NULL, &hold)); /* PAGED's pages */
-		assert_int_equal(v2p_request(&f.port, rows[i].channel, PD, 0, PAGED, 0, 8,
-					     rows[i].access, &at, &run),
+		assert_int_equal(v2p_request(&f.port, rows[i].channel, &access, &at, &run),
 				 V2P_PENDING);
 		for (unsigned q = 0; q < MTT_CLASSES; q++)
 			assert_int_equal(f.port.mtt[q].count, q == rows[i].queue);
 		tpt_release(&hold);
 		assert_int_equal(v2p_poll(&f.port), 1);
-		assert_int_equal(v2p_request(&f.port, rows[i].channel, PD, 0, PAGED, 0, 8,
-					     rows[i].access, &at, &run),
+		assert_int_equal(v2p_request(&f.port, rows[i].channel, &access, &at, &run),
 				 V2P_SUCCESS);
 	}
 }
@@ -284,16 +297,25 @@ TEST(check__needs_no_pages)
 	assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_SUCCESS);
 	assert_true(tpt_take(&f.v2p.mtt_cache, 0, NULL, &pages));
 	assert_true(tpt_take(&f.v2p.mpt_cache, v2p_index(&f.v2p, PAGED), NULL, &entry));
-	assert_int_equal(v2p_check(p, V2P_EE_DATA, PD, 0, PAGED, 0, 8, access), V2P_PENDING);
+	assert_int_equal(v2p_check(p, V2P_EE_DATA,
+				   &(struct v2p_access){
+					   .pd = PD, .key = PAGED, .length = 8, .rights = access}),
+			 V2P_PENDING);
 	assert_int_equal(v2p_may_become(&f.v2p, PAGED), V2P_PENDING);
 	assert_int_equal(v2p_poll(p), 0);
 	tpt_release(&entry);
 	assert_int_equal(v2p_may_become(&f.v2p, PAGED), V2P_KEY_ERR);
 	assert_int_equal(v2p_poll(p), 1);
 	assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_PENDING);
-	assert_int_equal(v2p_check(p, V2P_WP_DATA, PD, 0, PAGED, 0, 8, access), V2P_SUCCESS);
-	assert_int_equal(v2p_check(p, V2P_WP_DATA, PD, 0, PAGED, 0, UINT64_MAX, access),
-			 V2P_LENGTH_ERR);
+	assert_int_equal(v2p_check(p, V2P_WP_DATA,
+				   &(struct v2p_access){
+					   .pd = PD, .key = PAGED, .length = 8, .rights = access}),
+			 V2P_SUCCESS);
+	assert_int_equal(
+		v2p_check(p, V2P_WP_DATA,
+			  &(struct v2p_access){
+				  .pd = PD, .key = PAGED, .length = UINT64_MAX, .rights = access}),
+		V2P_LENGTH_ERR);
 	tpt_release(&pages);
 	assert_int_equal(v2p_poll(p), 1);
 	assert_int_equal(ask(V2P_EE_DATA, PAGED, 8), V2P_SUCCESS);
@@ -311,8 +333,13 @@ TEST(queues__a_blocked_read_holds_up_no_write)
 	assert_int_equal(v2p_poll(&f.port), 0);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(ask(V2P_WP_DATA, PAGED_TOO, 8), V2P_PENDING);
-		assert_int_equal(v2p_request(&f.port, V2P_RRC_DATA, PD, 0, PAGED_TOO, 8, 8,
-					     ACCESS_LOCAL_WRITE, &at, &run),
+		assert_int_equal(v2p_request(&f.port, V2P_RRC_DATA,
+					     &(struct v2p_access){.pd = PD,
+								  .key = PAGED_TOO,
+								  .va = 8,
+								  .length = 8,
+								  .rights = ACCESS_LOCAL_WRITE},
+					     &at, &run),
 				 i ? V2P_SUCCESS : V2P_PENDING);
 		v2p_poll(&f.port);
 	}

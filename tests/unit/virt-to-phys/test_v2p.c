@@ -11,8 +11,11 @@ static enum v2p_state map(uint32_t pd, uint32_t key, uint64_t va, uint64_t lengt
 {
 	uint8_t *addr = bytes;
 	uint64_t run = 1;
-	enum v2p_state s = v2p_map(fx->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, pd, key, va,
-				   length, access, &addr, &run);
+	enum v2p_state s = v2p_request(
+		fx->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+		&(struct v2p_access){
+			.pd = pd, .key = key, .va = va, .length = length, .rights = access},
+		&addr, &run);
 
 	if (s != V2P_SUCCESS || length == 0)
 		assert_null(addr);
@@ -39,8 +42,13 @@ TEST(v2p_map__success)
 	uint64_t run;
 
 	assert_int_equal(write_mpt(1000, 64, ACCESS_LOCAL_WRITE), 0);
-	assert_int_equal(v2p_map(fx->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, FX_PD, KEY,
-				 1010, 54, ACCESS_LOCAL_WRITE, &addr, &run),
+	assert_int_equal(v2p_request(fx->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+				     &(struct v2p_access){.pd = FX_PD,
+							  .key = KEY,
+							  .va = 1010,
+							  .length = 54,
+							  .rights = ACCESS_LOCAL_WRITE},
+				     &addr, &run),
 			 V2P_SUCCESS);
 	assert_ptr_equal(addr, bytes + 10);
 	assert_int_equal(run, 54);
@@ -226,13 +234,22 @@ TEST(v2p_map__null_reads_zeroes_and_writes_nowhere)
 	uint64_t run;
 
 	assert_int_equal(v2p_write_mpt(fx->e->v2p, &m), 0);
-	assert_int_equal(v2p_request(port, V2P_WP_DATA, FX_PD, 0, KEY, 1ull << 63, 1 << 20,
-				     V2P_LOCAL_READ, &read, &run),
+	assert_int_equal(v2p_request(port, V2P_WP_DATA,
+				     &(struct v2p_access){.pd = FX_PD,
+							  .key = KEY,
+							  .va = 1ull << 63,
+							  .length = 1 << 20,
+							  .rights = V2P_LOCAL_READ},
+				     &read, &run),
 			 V2P_SUCCESS);
 	assert_int_equal(run, V2P_NULL_BYTES);
-	assert_int_equal(
-		v2p_map(port, V2P_RRC_DATA, FX_PD, KEY, 0, 5, ACCESS_LOCAL_WRITE, &written, &run),
-		V2P_SUCCESS);
+	assert_int_equal(v2p_request(port, V2P_RRC_DATA,
+				     &(struct v2p_access){.pd = FX_PD,
+							  .key = KEY,
+							  .length = 5,
+							  .rights = ACCESS_LOCAL_WRITE},
+				     &written, &run),
+			 V2P_SUCCESS);
 	assert_int_equal(run, 5);
 	memset(written, 0xff, V2P_NULL_BYTES);
 	for (int i = 0; i < V2P_NULL_BYTES; i++)
@@ -269,7 +286,12 @@ TEST(payload_ref__however_much_has_changed)
 		v->generation += rows[i].before;
 		made = v->generation;
 		assert_true(payload_ref_make(fx->e->v2p_port[STAGE_SEGMENTATION], V2P_WP_DATA,
-					     FX_PD, KEY, 1010, 54, V2P_LOCAL_READ, NULL, place));
+					     &(struct v2p_access){.pd = FX_PD,
+								  .key = KEY,
+								  .va = 1010,
+								  .length = 54,
+								  .rights = V2P_LOCAL_READ},
+					     NULL, place));
 		if (rows[i].revoked)
 			assert_int_equal(v2p_invalidate_mpt(v, KEY), 0);
 		v->generation = made + rows[i].after;

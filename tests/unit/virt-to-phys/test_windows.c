@@ -67,8 +67,14 @@ static enum v2p_state reach(uint32_t qpn, uint32_t key, uint64_t va, uint32_t ac
 {
 	uint64_t run;
 
-	return v2p_request(fx->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, FX_PD, qpn, key, va,
-			   1, access, at, &run);
+	return v2p_request(fx->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+			   &(struct v2p_access){.pd = FX_PD,
+						.qpn = qpn,
+						.key = key,
+						.va = va,
+						.length = 1,
+						.rights = access},
+			   at, &run);
 }
 
 static void assert_reach(uint32_t key, uint64_t va, uint32_t access, uint64_t offset)

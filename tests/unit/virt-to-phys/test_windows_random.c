@@ -230,8 +230,14 @@ static void random_access(unsigned i)
 	bool fits = m->key == key && (!m->qpn || m->qpn == qpn) && va >= m->start &&
 		    va - m->start <= m->length && length <= m->length - (va - m->start);
 	uint8_t *at;
-	enum v2p_state s = v2p_request(fx->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, pd_of(i),
-				       qpn, key, va, length, ACCESS_REMOTE_WRITE, &at, &run);
+	enum v2p_state s = v2p_request(fx->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+				       &(struct v2p_access){.pd = pd_of(i),
+							    .qpn = qpn,
+							    .key = key,
+							    .va = va,
+							    .length = length,
+							    .rights = ACCESS_REMOTE_WRITE},
+				       &at, &run);
 
 	assert_int_equal(s == V2P_SUCCESS, fits);
 	if (fits)
@@ -319,11 +325,23 @@ static void *user(void *arg)
 			uint64_t va = START(region) + BYTES - 64, run;
 			uint8_t *at;
 
-			if (v2p_request(&port, V2P_EE_DATA, FX_PD, 1, ENTRY_KEY(0), va, 64,
-					ACCESS_REMOTE_WRITE, &at, &run) == V2P_SUCCESS)
+			if (v2p_request(&port, V2P_EE_DATA,
+					&(struct v2p_access){.pd = FX_PD,
+							     .qpn = 1,
+							     .key = ENTRY_KEY(0),
+							     .va = va,
+							     .length = 64,
+							     .rights = ACCESS_REMOTE_WRITE},
+					&at, &run) == V2P_SUCCESS)
 				wrong += at != memory[region] + BYTES - 64;
-			if (v2p_request(&port, V2P_EE_DATA, FX_PD, 1, ENTRY_KEY(0), START(2), 64,
-					ACCESS_REMOTE_WRITE, &at, &run) == V2P_SUCCESS)
+			if (v2p_request(&port, V2P_EE_DATA,
+					&(struct v2p_access){.pd = FX_PD,
+							     .qpn = 1,
+							     .key = ENTRY_KEY(0),
+							     .va = START(2),
+							     .length = 64,
+							     .rights = ACCESS_REMOTE_WRITE},
+					&at, &run) == V2P_SUCCESS)
 				wrong++; /* never bound */
 		}
 	}
