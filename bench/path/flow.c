@@ -44,7 +44,8 @@ int flow_open(struct flow *f, struct session *s, unsigned direction, enum kind k
 	if (f->slots > FLOW_SLOTS_MAX)
 		f->slots = FLOW_SLOTS_MAX;
 	f->q = calloc(f->qps, sizeof(*f->q));
-	if (!f->q)
+	f->ready = calloc(f->qps, sizeof(*f->ready));
+	if (!f->q || !f->ready)
 		return session_fail("memory", ENOMEM);
 	for (uint32_t i = 0; i < f->qps; i++) {
 		f->q[i].source = f->source ? &f->source->ends[i] : NULL;
@@ -59,7 +60,9 @@ int flow_open(struct flow *f, struct session *s, unsigned direction, enum kind k
 void flow_close(struct flow *f)
 {
 	free(f->q);
+	free(f->ready);
 	f->q = NULL;
+	f->ready = NULL;
 }
 
 static void set_target(const struct flow *f, const struct end *e, struct softhca_send_wr *w,
@@ -153,6 +156,42 @@ static int post_some(struct flow *f, uint32_t qp)
 	return flow_post(f, qp, (uint32_t)n) ? -1 : (int)n;
 }
 
+/* The queue pair may have room: flow_step_source() will look at it. */
+static void make_ready(struct flow *f, struct flow_qp *q)
+{
+	uint32_t last = f->first_ready + f->readies;
+
+	if (!f->source || q->ready)
+		return;
+	q->ready = true;
+	f->ready[last < f->qps ? last : last - f->qps] = (uint32_t)(q - f->q);
+	f->readies++;
+}
+
+static void make_all_ready(struct flow *f)
+{
+	for (uint32_t i = 0; i < f->qps; i++)
+		make_ready(f, &f->q[i]);
+}
+
+/* The queue pair that is ready for longest, or any of them if the order is random. */
+static uint32_t take_ready(struct flow *f)
+{
+	uint32_t *first = &f->ready[f->first_ready], qp = *first;
+
+	if (f->s->o->random && f->readies > 1) {
+		uint32_t *other =
+			&f->ready[(f->first_ready + verify_mix(f->draws++) % f->readies) % f->qps];
+
+		qp = *other;
+		*other = *first;
+	}
+	f->first_ready = f->first_ready + 1 < f->qps ? f->first_ready + 1 : 0;
+	f->readies--;
+	f->q[qp].ready = false;
+	return qp;
+}
+
 static int failed_completion(const struct flow *f, const struct softhca_wc *wc, const char *what)
 {
 	fprintf(stderr, "softhca-perf: %s of %s failed on QP %u: %s (vendor 0x%x)\n", what,
@@ -172,6 +211,7 @@ int flow_poll_source(struct flow *f)
 		if (wc[i].status != SOFTHCA_WC_SUCCESS)
 			return failed_completion(f, &wc[i], "completion");
 		q->completed = (wc[i].wr_id & 0xffffffffffull) + 1;
+		make_ready(f, q);
 	}
 	return n < 0 ? session_fail("poll CQ", n) : n;
 }
@@ -180,9 +220,12 @@ int flow_step_source(struct flow *f)
 {
 	int progress = flow_poll_source(f);
 
-	for (uint32_t i = 0; i < f->qps && progress >= 0; i++) {
-		int n = post_some(f, i);
+	for (uint32_t left = f->readies; left > 0 && progress >= 0; left--) {
+		uint32_t qp = take_ready(f);
+		int n = post_some(f, qp);
 
+		if (n > 0)
+			make_ready(f, &f->q[qp]);
 		progress = n < 0 ? -1 : progress + n;
 	}
 	return progress;
@@ -281,6 +324,7 @@ int flow_step_sink(struct flow *f)
 		if (f->verify && check_receive(f, q, &wc[i]))
 			return -1;
 		q->received++;
+		make_ready(f, q);
 		posted_for->sink->rq_done++;
 	}
 	/* Half a burst at a time: a doorbell record is shared with the daemon. */
@@ -328,12 +372,14 @@ void flow_extend(struct flow *f, uint64_t n)
 {
 	for (uint32_t i = 0; i < f->qps; i++)
 		f->q[i].goal += n;
+	make_all_ready(f);
 }
 
 void flow_finish(struct flow *f)
 {
 	for (uint32_t i = 0; i < f->qps && f->source; i++)
 		f->q[i].goal = (f->q[i].posted + f->cq_mod - 1) / f->cq_mod * f->cq_mod;
+	make_all_ready(f);
 }
 
 static uint64_t key_of(const struct flow *f, uint32_t qp, uint64_t message)

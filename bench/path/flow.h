@@ -21,6 +21,7 @@ struct flow_qp {
 	uint64_t posted, completed; /* source */
 	uint64_t received;	    /* sink: receive completions */
 	uint64_t checked;	    /* messages below this were checked */
+	bool ready;		    /* listed in flow.ready */
 };
 
 struct flow {
@@ -36,6 +37,9 @@ struct flow {
 	bool verify;
 	uint32_t qps;
 	struct flow_qp *q;
+	uint32_t *ready; /* ring of `qps` places: numbers of queue pairs that may have room */
+	uint32_t first_ready, readies;
+	uint64_t draws; /* random choices so far */
 	struct softhca_send_wr wr[POST_LIST_MAX];
 	struct softhca_sge sge[POST_LIST_MAX];
 };

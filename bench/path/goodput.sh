@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # usage: goodput.sh BUILD [ROUNDS]
 # Goodput under random loss: 64-KiB WRITEs, path MTU 4096, 32 outstanding, between two HCAs of a
-# separate daemon whose ports lose frames at random, both directions alike. Rounds over all rates
-# (5 unless said otherwise), medians, as shares of the lossless wire's in the same run.
+# separate daemon whose ports lose frames at random, both directions alike. Every row copies the
+# payload into packets: a port that changes frames takes no references. Rounds over all rates (5
+# unless said otherwise), medians, as shares of the lossless wire's in the same run.
 # Exit code 1: below a floor (0.8 at 10^-3, 0.5 at 10^-2).
 set -euo pipefail
 build=$1
@@ -16,7 +17,8 @@ counter() { "$build/app/softhca" --socket "$SOFTHCA_SOCKET" --hca hca0 counters 
 
 # measure RATE SEED: Gbit/s and the retransmissions, one line for that rate
 measure() {
-	start --set hca0.loss="$1" --set hca1.loss="$1" --set hca0.seed="$2" --set hca1.seed="$2"
+	start --set hca0.tx_copy=always --set hca1.tx_copy=always \
+		--set hca0.loss="$1" --set hca1.loss="$1" --set hca0.seed="$2" --set hca1.seed="$2"
 	gbit=$("${beside[@]}" timeout 60 "$build/bench/path/softhca-perf" write_bw --pair hca0,hca1 \
 		-s 65536 -m 4096 -t 32 -D 1 | awk '$1 == 65536 { print $4 }')
 	echo "${gbit:-0} $(counter request_packets) $(counter retransmitted_packets) $(counter loss_probes) $(counter loss_timeouts)" >>"$scratch/rate.$1"

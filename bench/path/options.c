@@ -18,6 +18,7 @@ enum long_option {
 	OPT_SOAK,
 	OPT_DEAD,
 	OPT_LIMIT,
+	OPT_RANDOM,
 	OPT_RETRY,
 	OPT_SEED,
 	OPT_SOCKET,
@@ -47,6 +48,7 @@ static const struct option long_options[] = {
 	{"qp-timeout", required_argument, NULL, 'u'},
 	{"retry", required_argument, NULL, OPT_RETRY},
 	{"pair", required_argument, NULL, OPT_PAIR},
+	{"random", no_argument, NULL, OPT_RANDOM},
 	{"srq", no_argument, NULL, OPT_SRQ},
 	{"verify", no_argument, NULL, OPT_VERIFY},
 	{"json", no_argument, NULL, OPT_JSON},
@@ -88,6 +90,7 @@ static const char help_text[] =
 	"  -u, --qp-timeout N       timeout, 4.096 usec times 2^N (14; soak 12)\n"
 	"      --retry N            how often a request is sent again before it fails, 0 to 7 (7)\n"
 	"      --pair DEV1,DEV2     both sides here, on two HCAs of one daemon\n"
+	"      --random             post to the queue pairs in random order, not in turns\n"
 	"      --srq                all queue pairs of a side receive through one SRQ\n"
 	"      --verify             check every byte of every message\n"
 	"      --seed N             of the data and of random choices (from the clock)\n"
@@ -287,6 +290,9 @@ static bool parse_flag(struct options *o, int option)
 		return true;
 	case 'e':
 		o->events = true;
+		return true;
+	case OPT_RANDOM:
+		o->random = true;
 		return true;
 	case OPT_SRQ:
 		o->srq = true;

@@ -7,7 +7,7 @@
 #include "kind.h"
 
 enum mode { MODE_BW, MODE_LAT, MODE_DEMO, MODE_SOAK, MODE_DEAD_PEER };
-enum { QPS_MAX = 1024, DEVICE_NAME_BYTES = 32, SIZE_ALL_LOG_MAX = 23, UD_BYTES_MAX = 4096 };
+enum { QPS_MAX = 16384, DEVICE_NAME_BYTES = 32, SIZE_ALL_LOG_MAX = 23, UD_BYTES_MAX = 4096 };
 
 struct options {
 	enum mode mode;
@@ -27,6 +27,7 @@ struct options {
 	bool srq;    /* all QPs of a side receive through one SRQ */
 	bool events; /* sleep for completions instead of polling */
 	bool verify; /* every byte of every message is checked */
+	bool random; /* post to the queue pairs in random order */
 	bool json;
 	uint16_t tcp_port;
 	uint32_t gid_index;

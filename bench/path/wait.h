@@ -14,6 +14,7 @@ struct waiter {
 	uint32_t empty;	  /* turns without progress */
 	bool armed;
 	uint64_t last_ns, look_ns; /* last progress as seen; last look at the clock */
+	uint64_t looked_ns;	   /* since last_ns, without the time in which nobody could look */
 };
 
 void wait_begin(struct waiter *w, struct session *s, const char *what);

@@ -43,6 +43,8 @@ struct tally {
 	uint64_t messages;
 };
 
+enum { SPREAD_TURNS = 5 };
+
 static uint64_t tsc_overhead;
 
 static void measure_overhead(void)
@@ -178,9 +180,10 @@ static int stages_main(unsigned ms)
 static int usage(const char *program)
 {
 	fprintf(stderr,
-		"usage: %s [timer|spread] [MILLISECONDS OF A WORKLOAD]\n"
+		"usage: %s [timer] [MILLISECONDS OF A WORKLOAD]\n"
+		"       %s spread [MILLISECONDS OF A WORKLOAD [TURNS]]\n"
 		"       %s count WORKLOAD MESSAGES ROUNDS [always|never|both [auto]]\n",
-		program, program);
+		program, program, program);
 	return 2;
 }
 
@@ -211,7 +214,8 @@ int main(int argc, char **argv)
 	if (counted ? count_arguments(argc, argv, v) : ms == 0)
 		return usage(argv[0]);
 	if (spread)
-		return spread_main(&workloads[1], &workloads[2], ms);
+		return spread_main(&workloads[1], &workloads[2], ms,
+				   argc > 3 ? (unsigned)atoi(argv[3]) : SPREAD_TURNS);
 	if (init_eal(argv[0]) < 0) {
 		fprintf(stderr, "%s: EAL: %s\n", argv[0], rte_strerror(rte_errno));
 		return 1;

@@ -88,8 +88,13 @@ static double measure(struct v2p_port *port, bool ahead)
 
 			if (ahead)
 				v2p_prefetch(port->v2p, keys[at + AHEAD]);
-			if (v2p_map(port, V2P_EE_DATA, PD, keys[at], 64, 1024, ACCESS_REMOTE_WRITE,
-				    &addr, &run) != V2P_SUCCESS)
+			if (v2p_request(port, V2P_EE_DATA,
+					&(struct v2p_access){.pd = PD,
+							     .key = keys[at],
+							     .va = 64,
+							     .length = 1024,
+							     .rights = ACCESS_REMOTE_WRITE},
+					&addr, &run) != V2P_SUCCESS)
 				abort();
 			sum += (uintptr_t)addr;
 		}
@@ -128,8 +133,12 @@ static double measure_pending(struct v2p_port *port, unsigned channels, bool ahe
 					uint8_t *addr;
 					uint64_t run;
 					enum v2p_state s = v2p_request(
-						port, (enum v2p_channel)(V2P_CHANNELS - 1 - c), PD,
-						0, keys[next[c]], 64, 1024, ACCESS_REMOTE_WRITE,
+						port, (enum v2p_channel)(V2P_CHANNELS - 1 - c),
+						&(struct v2p_access){.pd = PD,
+								     .key = keys[next[c]],
+								     .va = 64,
+								     .length = 1024,
+								     .rights = ACCESS_REMOTE_WRITE},
 						&addr, &run);
 
 					if (s == V2P_PENDING)

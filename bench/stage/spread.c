@@ -20,7 +20,7 @@
 #include "rig.h"
 #include "spread.h"
 
-enum { TURNS = 5, WARM_UP_SHARE = 4, SKIPPED = 77 };
+enum { TURNS_MAX = 9, WARM_UP_SHARE = 4, SKIPPED = 77 };
 
 /* Which lcore polls a stage; with two engines each has its own. */
 struct way {
@@ -176,48 +176,50 @@ static int in_child(struct result *result, const struct way *way, const struct w
 	return pid < 0 || waitpid(pid, &status, 0) != pid || status ? -1 : 0;
 }
 
-static double median(double *values)
+static double median(double *values, unsigned n)
 {
-	sort_doubles(values, TURNS);
-	return values[TURNS / 2];
+	sort_doubles(values, n);
+	return values[n / 2];
 }
 
-static void print_results(struct result (*results)[WAYS][WORKLOADS])
+static void print_results(struct result (*results)[WAYS][WORKLOADS], unsigned turns)
 {
-	double values[TURNS];
+	double values[TURNS_MAX];
 
 	for (unsigned i = 0; i < WAYS; i++) {
 		printf("%-40s", ways[i].name);
 		for (unsigned k = 0; k < WORKLOADS; k++) {
-			for (unsigned t = 0; t < TURNS; t++)
+			for (unsigned t = 0; t < turns; t++)
 				values[t] = results[t][i][k].rate * 1e-6;
-			printf("  %8.3f", median(values));
-			for (unsigned t = 0; t < TURNS; t++)
+			printf("  %8.3f", median(values, turns));
+			for (unsigned t = 0; t < turns; t++)
 				values[t] =
 					results[t][i][k].rate / RTE_MAX(results[t][0][k].rate, 1);
-			printf("  %4.2f", median(values));
+			printf("  %4.2f", median(values, turns));
 		}
-		for (unsigned t = 0; t < TURNS; t++)
+		for (unsigned t = 0; t < turns; t++)
 			values[t] = results[t][i][0].round_trip_ns;
-		printf("  %s\n", limit_topology_name(median(values)));
+		printf("  %s\n", limit_topology_name(median(values, turns)));
 	}
 }
 
-int spread_main(const struct workload *small, const struct workload *large, unsigned ms)
+int spread_main(const struct workload *small, const struct workload *large, unsigned ms,
+		unsigned turns)
 {
 	const struct workload *workloads[WORKLOADS] = {small, large};
 	struct result(*results)[WAYS][WORKLOADS] =
-		mmap(NULL, TURNS * sizeof(*results), PROT_READ | PROT_WRITE,
+		mmap(NULL, TURNS_MAX * sizeof(*results), PROT_READ | PROT_WRITE,
 		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	cpu_set_t set;
 
+	turns = turns < 1 ? 1 : turns > TURNS_MAX ? TURNS_MAX : turns;
 	if (results == MAP_FAILED || sched_getaffinity(0, sizeof(set), &set))
 		return 1;
 	if (CPU_COUNT(&set) < 2) {
 		printf("one CPU: nothing to spread over\n");
 		return SKIPPED;
 	}
-	for (unsigned t = 0; t < TURNS; t++)
+	for (unsigned t = 0; t < turns; t++)
 		for (unsigned k = 0; k < WORKLOADS; k++)
 			for (unsigned i = 0; i < WAYS; i++)
 				if (in_child(&results[t][i][k], &ways[i], workloads[k], ms)) {
@@ -227,6 +229,6 @@ int spread_main(const struct workload *small, const struct workload *large, unsi
 				}
 	printf("Mmsg/s; share of one lcore: %s; %s; where the CPUs are\n", small->name,
 	       large->name);
-	print_results(results);
+	print_results(results, turns);
 	return 0;
 }
