@@ -12,6 +12,7 @@
  * same core does not count; its effect on the caches does.
  */
 #include <stdbool.h>
+#include <stdint.h>
 
 struct limit_params {
 	/* Length of one repetition, 1 or more. */
@@ -26,7 +27,10 @@ struct limit_params {
 	bool icrc_by_burst;
 };
 
-enum { LIMIT_REPETITIONS_MAX = 64 };
+enum {
+	LIMIT_REPETITIONS_MAX = 64,
+	LIMIT_MESSAGE_BYTES = 64 << 10, /* of large messages */
+};
 
 /* A quarter of a second in all: enough for 2 % on a quiet machine. */
 #define LIMIT_PARAMS_DEFAULT ((struct limit_params){.repetition_ms = 50, .repetitions = 5})
@@ -40,9 +44,12 @@ enum { LIMIT_REPETITIONS_MAX = 64 };
  */
 double limit_bulk_bytes_per_s(const struct limit_params *params);
 
-/* Bytes per second of one core that only copies these 64 KiB, without CRC or packets. Returns as
- * above. */
-double limit_copy_bytes_per_s(const struct limit_params *params);
+/*
+ * Bytes per second of one core that only copies such a message, without CRC or packets, again and
+ * again: two buffers that do not fit into its L2 are slower. message_bytes: a multiple of 4096.
+ * Returns as above.
+ */
+double limit_copy_bytes_per_s(const struct limit_params *params, uint32_t message_bytes);
 
 /*
  * Messages per second of one core that plays both sides: RDMA writes of 64 bytes, an

@@ -14,7 +14,6 @@
 
 enum {
 	PAYLOAD_BYTES = 4096,
-	MESSAGE_BYTES = 64 << 10,
 	BURST = 32,
 	RING_ELEMENTS = 256,
 	/* 2047 x 4.5 KiB is the share of a L3 that is there; more or less of it is slower. */
@@ -27,8 +26,9 @@ enum {
 struct bulk {
 	struct rte_mempool *pool;
 	struct rte_ring *ring;
-	uint8_t *source;      /* MESSAGE_BYTES: the sending client's */
-	uint8_t *destination; /* MESSAGE_BYTES: the receiving client's */
+	uint32_t message_bytes;
+	uint8_t *source;      /* message_bytes: the sending client's */
+	uint8_t *destination; /* message_bytes: the receiving client's */
 	uint32_t offset;      /* of the next packet in its message */
 	uint32_t psn;
 	uint64_t wrong; /* packets with a bad ICRC or out of bounds */
@@ -44,22 +44,23 @@ static void bulk_close(struct bulk *b)
 }
 
 /* Returns 0, or -1 with all given back. */
-static int bulk_open(struct bulk *b)
+static int bulk_open(struct bulk *b, uint32_t message_bytes)
 {
 	memset(b, 0, sizeof(*b));
+	b->message_bytes = message_bytes;
 	b->pool = rte_pktmbuf_pool_create("limit_bulk", POOL_MBUFS, POOL_CACHE, 0, DATA_ROOM,
 					  SOCKET_ID_ANY);
 	b->ring = rte_ring_create("limit_bulk", RING_ELEMENTS, SOCKET_ID_ANY,
 				  RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
-	b->source = aligned_alloc(4096, MESSAGE_BYTES);
-	b->destination = aligned_alloc(4096, MESSAGE_BYTES);
+	b->source = aligned_alloc(4096, message_bytes);
+	b->destination = aligned_alloc(4096, message_bytes);
 	if (!b->pool || !b->ring || !b->source || !b->destination) {
 		bulk_close(b);
 		return -1;
 	}
-	for (unsigned int i = 0; i < MESSAGE_BYTES; i++)
+	for (unsigned int i = 0; i < message_bytes; i++)
 		b->source[i] = (uint8_t)(i * 167 + (i >> 8));
-	memset(b->destination, 0, MESSAGE_BYTES);
+	memset(b->destination, 0, message_bytes);
 	limit_template_build(&b->template, LIMIT_OPCODE_WRITE_ONLY, 1, LIMIT_REQUEST_BYTES,
 			     PAYLOAD_BYTES);
 	return 0;
@@ -88,7 +89,7 @@ static void copy_payload(struct bulk *b, struct rte_mbuf *m)
 	state = wire_icrc_headers(frame + LIMIT_L3_OFFSET, L3_HEADER_BYTES, false);
 	state = wire_crc_copy(state, payload, b->source + b->offset, PAYLOAD_BYTES);
 	wire_icrc_store(payload + PAYLOAD_BYTES, ~state);
-	b->offset = (b->offset + PAYLOAD_BYTES) % MESSAGE_BYTES;
+	b->offset = (b->offset + PAYLOAD_BYTES) % b->message_bytes;
 }
 
 static void send_burst(struct bulk *b)
@@ -98,7 +99,7 @@ static void send_burst(struct bulk *b)
 	if (rte_pktmbuf_alloc_bulk(b->pool, mbufs, BURST))
 		return;
 	for (unsigned int i = 0; i < BURST; i++)
-		write_headers(b, mbufs[i], (b->offset + i * PAYLOAD_BYTES) % MESSAGE_BYTES);
+		write_headers(b, mbufs[i], (b->offset + i * PAYLOAD_BYTES) % b->message_bytes);
 	for (unsigned int i = 0; i < BURST; i++)
 		copy_payload(b, mbufs[i]);
 	rte_ring_sp_enqueue_bulk(b->ring, (void **)mbufs, BURST, NULL);
@@ -111,7 +112,7 @@ static void place(struct bulk *b, struct rte_mbuf *m)
 	uint64_t va = rte_be_to_cpu_64(h->reth.va);
 	uint32_t state;
 
-	if (!limit_is_roce(h, LIMIT_OPCODE_WRITE_ONLY) || va > MESSAGE_BYTES - PAYLOAD_BYTES) {
+	if (!limit_is_roce(h, LIMIT_OPCODE_WRITE_ONLY) || va > b->message_bytes - PAYLOAD_BYTES) {
 		b->wrong++;
 		return;
 	}
@@ -144,32 +145,33 @@ static uint64_t copy_step(void *model)
 {
 	struct bulk *b = model;
 
-	for (uint32_t at = 0; at < MESSAGE_BYTES; at += PAYLOAD_BYTES)
+	for (uint32_t at = 0; at < b->message_bytes; at += PAYLOAD_BYTES)
 		rte_memcpy(b->destination + at, b->source + at, PAYLOAD_BYTES);
-	return MESSAGE_BYTES;
+	return b->message_bytes;
 }
 
 /* Bytes per second; 0: memory is short; -1: a packet, or the copy, came out wrong. */
-static double measure(const struct limit_params *params, uint64_t (*step)(void *model))
+static double measure(const struct limit_params *params, uint32_t message_bytes,
+		      uint64_t (*step)(void *model))
 {
 	struct bulk b;
 	double rate;
 
-	if (bulk_open(&b))
+	if (bulk_open(&b, message_bytes))
 		return 0;
 	rate = limit_measure(params, step, &b);
-	if (b.wrong || memcmp(b.source, b.destination, MESSAGE_BYTES))
+	if (b.wrong || memcmp(b.source, b.destination, message_bytes))
 		rate = -1;
 	bulk_close(&b);
 	return rate;
 }
 
-double limit_copy_bytes_per_s(const struct limit_params *params)
+double limit_copy_bytes_per_s(const struct limit_params *params, uint32_t message_bytes)
 {
-	return measure(params, copy_step);
+	return measure(params, message_bytes, copy_step);
 }
 
 double limit_bulk_bytes_per_s(const struct limit_params *params)
 {
-	return measure(params, bulk_step);
+	return measure(params, LIMIT_MESSAGE_BYTES, bulk_step);
 }

@@ -11,7 +11,7 @@
 #include "wire/crc.h"
 #include "limit.h"
 
-enum { PINGPONGS_BUSY = 20000, PINGPONGS_BLOCKING = 4000 };
+enum { PINGPONGS_BUSY = 20000, PINGPONGS_BLOCKING = 4000, LONG_MESSAGE_BYTES = 1 << 20 };
 
 static int usage(FILE *out, int code)
 {
@@ -51,7 +51,7 @@ static void print_pingpong(const char *name, enum pingpong_transport transport)
 int main(int argc, char **argv)
 {
 	struct limit_params params = LIMIT_PARAMS_DEFAULT;
-	double bulk, copy, messages, by_burst;
+	double bulk, copy, copy_long, messages, by_burst;
 
 	if (argc > 1 && !strcmp(argv[1], "--help"))
 		return usage(stdout, 0);
@@ -67,7 +67,8 @@ int main(int argc, char **argv)
 	}
 	print_topology("before");
 	bulk = limit_bulk_bytes_per_s(&params);
-	copy = limit_copy_bytes_per_s(&params);
+	copy = limit_copy_bytes_per_s(&params, LIMIT_MESSAGE_BYTES);
+	copy_long = limit_copy_bytes_per_s(&params, LONG_MESSAGE_BYTES);
 	messages = limit_messages_per_s(&params);
 	params.icrc_by_burst = true;
 	by_burst = limit_messages_per_s(&params);
@@ -76,6 +77,8 @@ int main(int argc, char **argv)
 	       bulk * 1e-9, bulk * 8e-9);
 	printf("copy %.2f GB/s (%.1f Gbit/s, the same bytes without CRC or packets)\n", copy * 1e-9,
 	       copy * 8e-9);
+	printf("copy-1m %.2f GB/s (%.1f Gbit/s, the same of 1 MiB)\n", copy_long * 1e-9,
+	       copy_long * 8e-9);
 	printf("messages %.2f M/s (64-byte writes, each acknowledged, 1 core plays both sides)\n",
 	       messages * 1e-6);
 	printf("messages-icrc-by-burst %.2f M/s (the same, ICRCs in a separate pass)\n",
@@ -84,5 +87,5 @@ int main(int argc, char **argv)
 	print_pingpong("tcp", PINGPONG_TCP);
 	print_topology("after");
 	rte_eal_cleanup();
-	return bulk > 0 && copy > 0 && messages > 0 && by_burst > 0 ? 0 : 1;
+	return bulk > 0 && copy > 0 && copy_long > 0 && messages > 0 && by_burst > 0 ? 0 : 1;
 }
