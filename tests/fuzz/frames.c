@@ -7,7 +7,7 @@
  */
 #include "world.h"
 
-enum { INPUT_FRAME_BYTES = 1200, INPUT_FRAMES = 12 };
+enum { INPUT_FRAME_BYTES = 1200, INPUT_FRAMES = 6 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

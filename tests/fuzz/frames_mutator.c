@@ -9,7 +9,7 @@
 #include "world.h"
 
 /* Short inputs: several times as many, which reach more in the same time. Long ones are for `sequences`. */
-enum { LIST_MAX = 12, ROOM = WORLD_FRAME_BYTES, INPUT_BYTES = 512 };
+enum { LIST_MAX = 6, ROOM = WORLD_FRAME_BYTES, INPUT_BYTES = 320 };
 
 struct list {
 	unsigned int count;
