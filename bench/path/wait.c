@@ -56,7 +56,7 @@ int wait_turn(struct waiter *w, int progress)
 
 uint64_t wait_idle_ns(const struct waiter *w)
 {
-	return w->empty && w->look_ns > w->last_ns ? w->look_ns - w->last_ns : 0;
+	return w->empty ? w->looked_ns : 0;
 }
 
 uint64_t wait_last_ns(const struct waiter *w)

@@ -20,7 +20,7 @@ struct waiter {
 void wait_begin(struct waiter *w, struct session *s, const char *what);
 /* One turn of the loop ended; progress > 0: it did something. 0, or -1: stuck, said on stderr. */
 int wait_turn(struct waiter *w, int progress);
-/* Since when nothing happened. */
+/* For how long nothing has happened, as in looked_ns. */
 uint64_t wait_idle_ns(const struct waiter *w);
 /* The moment of the last progress. */
 uint64_t wait_last_ns(const struct waiter *w);

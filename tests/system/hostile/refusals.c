@@ -62,10 +62,10 @@ static bool failed(struct attacker *a, enum which which)
 	return false;
 }
 
-/* Until the daemon has refused it. On a busy machine that takes its time; at most a second. */
+/* Until the daemon has refused it. On a busy machine that takes its time; at most ten seconds. */
 static void wait_failed(struct attacker *a, enum which which)
 {
-	for (unsigned i = 0; i < 1000 && !failed(a, which); i++)
+	for (unsigned i = 0; i < 10000 && !failed(a, which); i++)
 		usleep(1000);
 }
 

@@ -103,7 +103,7 @@ static void join(struct world *w, struct pair *p)
 	struct softhca_connect_attr attr;
 
 	p->key = draw(&w->random);
-	p->timeout = one_in(&w->random, 4) ? 10 : 17;
+	p->timeout = one_in(&w->random, 4) ? 10 : 19;
 	p->disturbed = 0;
 	softhca_connect_defaults(w->ctx[0], &attr);
 	attr.timeout = p->timeout;

@@ -83,7 +83,7 @@ static int make(struct world *w, struct overflow *o)
 	struct softhca_connect_attr attr;
 
 	softhca_connect_defaults(w->ctx[0], &attr);
-	attr.timeout = 17; /* a daemon that is late must not look like a peer that is dead */
+	attr.timeout = 19; /* a daemon that is late must not look like a peer that is dead */
 	for (unsigned side = 0; side < SIDES; side++) {
 		struct softhca_qp_init_attr init = {
 			.cap = {.max_send_wr = TOO_MANY, .max_recv_wr = TOO_MANY}};
