@@ -32,6 +32,9 @@ static inline void wqe_prefetch(const struct qp *q, uint32_t offset, uint32_t un
 		rte_prefetch0(q->sq + offset + RTE_CACHE_LINE_SIZE);
 }
 
+/* How many descriptors of a chain are prefetched ahead of the one being parsed. */
+enum { CHAIN_AHEAD = 6 };
+
 /* Does the descriptor in m name a next one (without its own doorbell)? */
 static inline bool request_chains(struct rte_mbuf *m)
 {
@@ -67,6 +70,21 @@ static inline bool wqe_fetch(const struct qp *q, uint32_t offset, uint32_t units
 	request_of(m)->wqe_offset = offset;
 	request_of(m)->wqe_bytes = bytes;
 	return true;
+}
+
+/* Prefetches the first descriptors of a chain, if m begins one: they usually lie at even distances
+ * in the queue. Those behind follow when the chain is parsed. */
+static inline void chain_prefetch(const struct qp *q, struct rte_mbuf *m)
+{
+	const struct wqe_next *next = (const struct wqe_next *)request_wqe(m);
+	uint32_t at = next->nda_nop >> WQE_NEXT_NDA_SHIFT << 6,
+		 units = next->ee_nds & WQE_NEXT_NDS_MASK;
+	uint32_t step = at - request_of(m)->wqe_offset;
+
+	if (!request_chains(m))
+		return;
+	for (unsigned i = 0; i < CHAIN_AHEAD; i++)
+		wqe_prefetch(q, at + i * step, units);
 }
 
 #endif

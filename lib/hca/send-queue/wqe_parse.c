@@ -353,7 +353,7 @@ static bool parse_descriptor(struct engine *e, const struct qp *q, struct rte_mb
 /* Prefetches a few descriptors ahead: a chain's usually lie at even distances in the queue. */
 static void prefetch_chain(const struct qp *q, uint32_t from, uint32_t to, uint32_t units)
 {
-	wqe_prefetch(q, to + 6 * (to - from), units); /* wraps if the chain goes back */
+	wqe_prefetch(q, to + CHAIN_AHEAD * (to - from), units); /* wraps if the chain goes back */
 }
 
 /*
