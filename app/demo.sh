@@ -55,15 +55,16 @@ export RUNTIME_DIRECTORY=$scratch SOFTHCA_SOCKET=$scratch/softhca.sock
 softhcad -c "$config" --socket "$SOFTHCA_SOCKET" \
 	--set daemon.log_level="$log_level" </dev/null &
 daemon=$!
-for ((i = 0; i < 500; i++)); do
-	[ ! -S "$SOFTHCA_SOCKET" ] || break
-	kill -0 "$daemon" 2>/dev/null || { wait "$daemon" && exit 1; }
-	sleep 0.02
-done
-
 tool() {
 	softhca --socket "$SOFTHCA_SOCKET" "$@"
 }
+until tool status >/dev/null 2>&1; do
+	if [ $SECONDS -ge 120 ] || ! kill -0 "$daemon" 2>/dev/null; then
+		echo "demo: the daemon did not come up" >&2
+		exit 1
+	fi
+	sleep 0.02
+done
 if [ "$verbose" ]; then
 	printf '\n'
 	tool status

@@ -89,10 +89,9 @@ daemon() {
 	finish
 }
 
-# Listening, or dead.
+# Alive, and listening: its socket may have been left by the one before it.
 daemon_up() {
-	not_running "$2" && return 1
-	[ -S "$SCRATCH/$1.sock" ]
+	! not_running "$2" && grep -qs " 00010000 .* $SCRATCH/$1\.sock$" "/proc/$2/net/unix"
 }
 
 # Of an unused daemon: its connection manager has the queue pair that it holds on each
@@ -156,7 +155,7 @@ memif_config() {
 }
 
 # memif_daemons [FOLDER]: daemons a, with hca1, and b, with hca2. Leaves the processes in $daemon_a and
-# $daemon_b. They may need a while until their ports are joined.
+# $daemon_b. They may need a while until their ports are joined: link_up.
 memif_daemons() {
 	memif_config 1 0 yes "$@" >"$SCRATCH/a.conf"
 	memif_config 2 $(($(nproc) > 1)) no "$@" >"$SCRATCH/b.conf"
@@ -165,6 +164,9 @@ memif_daemons() {
 	daemon b -c "$SCRATCH/b.conf"
 	daemon_b=$started
 }
+
+# The port of daemon NAME is joined to the other's.
+link_up() { "$TOOL" --socket "$SCRATCH/$1.sock" status | grep -q 'memif.*up'; }
 
 # pair NAME ARGUMENTS...: softhca-perf with both sides in one process, on left and right of daemon
 # NAME. Checked.

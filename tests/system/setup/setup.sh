@@ -118,12 +118,16 @@ start() {
 	pids+=("$started")
 }
 
-# wait_for SECONDS COMMAND...: until the command succeeds; 1 when it did not in time.
+# wait_for SECONDS COMMAND...: until the command succeeds; not 0 when it did not in time. At last once
+# more: a machine that stood still may have used up the time of a single try.
 wait_for() {
 	local deadline=$((SECONDS + $1 + 1))
 	shift
 	until "$@"; do
-		[ "$SECONDS" -lt "$deadline" ] || return 1
+		if [ "$SECONDS" -ge "$deadline" ]; then
+			"$@"
+			return
+		fi
 		sleep 0.05
 	done
 }
