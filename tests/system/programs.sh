@@ -155,12 +155,12 @@ with_wire() {
 	for program in ib_send_lat ib_write_bw; do
 		port
 		start server "${inside[@]}" "$TOOL" run --socket "$SCRATCH/b.sock" -- \
-			timeout $patience $program -d hca0 -x 1 -p $TCP_PORT -n 50
+			timeout $patience $program -d hca0 -x 1 -p $TCP_PORT -n 50 -u 18
 		server=$started
 		wait_for 20 tcp_listens_or_gone $TCP_PORT "$server"
 		check "two network namespaces: $program" on "$HOST_A" "$TOOL" run \
 			--socket "$SCRATCH/a.sock" -- timeout $patience \
-			$program -d hca0 -x 1 -p $TCP_PORT -n 50 192.0.2.2
+			$program -d hca0 -x 1 -p $TCP_PORT -n 50 -u 18 192.0.2.2
 		check "two network namespaces: its server" wait "$server"
 	done
 	stop "$daemon_a"
@@ -176,7 +176,7 @@ all() {
 	[ ! -x "$SCRATCH/fabric" ] || with_fabric
 	[ ! -x "$SCRATCH/gloo" ] || with_gloo
 	given tgtd given iscsi-test-cu with_tgt
-	check "$place: nothing is left" wait_for 10 nothing_left
+	check "$place: nothing is left" wait_for 30 nothing_left
 }
 
 if have mpicc.mpich && have mpirun.mpich; then

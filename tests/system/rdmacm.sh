@@ -127,7 +127,7 @@ with_all() {
 	with_streams
 	with_rcopy
 	with_mckey
-	check "$place: nothing is left" wait_for 10 nothing_left
+	check "$place: nothing is left" wait_for 30 nothing_left
 }
 
 one_hca
@@ -136,10 +136,10 @@ two_hcas
 with_all
 persistent 100
 with_cmtime
-check "$place: nothing is left" wait_for 10 nothing_left
+check "$place: nothing is left" wait_for 30 nothing_left
 two_daemons
 with_all
 persistent 20
 with_cmtime
-check "$place: nothing is left" wait_for 10 nothing_left
+check "$place: nothing is left" wait_for 30 nothing_left
 finish

@@ -41,7 +41,7 @@ with_qperf() {
 	for row in rc_lat rc_bw rc_bi_bw rc_rdma_read_lat rc_rdma_read_bw rc_rdma_write_lat \
 		rc_rdma_write_bw rc_rdma_write_poll_lat rc_compare_swap_mr rc_fetch_add_mr \
 		ver_rc_compare_swap ver_rc_fetch_add; do
-		client qperf -lp $TCP_PORT -t 1 "$server_ip" -cm 1 "$row"
+		client qperf -lp $TCP_PORT -to 60 -t 1 "$server_ip" -cm 1 "$row"
 	done
 	kill "$server" 2>/dev/null
 }
@@ -81,7 +81,7 @@ with_all() {
 	with_qperf
 	with_libfabric
 	[ ! -x "$SCRATCH/ucp" ] || with_ucx
-	check "$place: nothing is left" wait_for 10 nothing_left
+	check "$place: nothing is left" wait_for 30 nothing_left
 }
 
 examples=/usr/share/doc/libucx-dev/examples

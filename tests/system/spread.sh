@@ -8,14 +8,15 @@
 operations=${SOFTHCA_SOAK:-20000}
 stages=(doorbell_wqe segmentation header_parse requester_recv responder_exec)
 loss=('loss = 0.01' 'duplicate = 0.01' 'reorder = 0.01')
+patience=()
 
-# soak NAME DAEMON OPTIONS...
+# soak NAME DAEMON OPTIONS... $patience: options of softhca-perf.
 soak() {
 	local name=$1
 	shift
 	ring_config "${loss[@]}" >"$SCRATCH/$name.conf"
 	daemon "$name" -c "$SCRATCH/$name.conf" "$@"
-	check "$name: every operation once and right" timeout 300 "$PERF" --soak "$operations" \
+	check "$name: every operation once and right" timeout 300 "$PERF" --soak "$operations" "${patience[@]}" \
 		--socket "$SCRATCH/$name.sock" --pair left,right
 	check "$name: the daemon ends cleanly" stop "$started"
 }
@@ -26,7 +27,10 @@ if [ "$(nproc)" -ge 2 ]; then
 		alternate+=(--set "left.lcore.${stages[i]}=$((i % 2))")
 		alternate+=(--set "right.lcore.${stages[i]}=$(((i + 1) % 2))")
 	done
+	# One CPU may not run while the other does.
+	patience=(--qp-timeout 18)
 	soak alternate "${alternate[@]}"
+	patience=()
 fi
 soak engines --set left.engines=2 --set right.engines=2
 finish

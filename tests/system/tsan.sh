@@ -6,8 +6,8 @@
 # SOFTHCA_SOAK: how many operations of each (1500).
 . "$(dirname "$0")/lib.sh"
 
-# Code 16, 268 ms: the daemon is ten times slower than usual, and its peer may not run at the time.
-soak=(timeout 100 "$PERF" --soak "${SOFTHCA_SOAK:-1500}" --qp-timeout 16 --pair left,right)
+# Code 18, 1.07 s: the daemon is ten times slower than usual, and its peer may not run at the time.
+soak=(timeout 300 "$PERF" --soak "${SOFTHCA_SOAK:-1500}" --qp-timeout 18 --pair left,right)
 stages=(doorbell_wqe segmentation header_parse requester_recv responder_exec)
 loss=('loss = 0.01' 'duplicate = 0.01' 'reorder = 0.01')
 
@@ -54,10 +54,10 @@ soak() {
 trains() {
 	local kind
 	for kind in write send read; do
-		timeout 100 "$PERF" "${kind}_bw" --verify -b -s 262144 -q 4 -n 100 --qp-timeout 16 --pair left,right "$@" || return
-		timeout 100 "$PERF" "${kind}_bw" --verify -b -s 64 -q 4 -n 2000 -l 16 --qp-timeout 16 --pair left,right "$@" || return
+		timeout 300 "$PERF" "${kind}_bw" --verify -b -s 262144 -q 4 -n 100 --qp-timeout 18 --pair left,right "$@" || return
+		timeout 300 "$PERF" "${kind}_bw" --verify -b -s 64 -q 4 -n 2000 -l 16 --qp-timeout 18 --pair left,right "$@" || return
 	done
-	timeout 100 "$PERF" atomic_bw -b -q 4 -n 2000 -l 16 --qp-timeout 16 --pair left,right "$@"
+	timeout 300 "$PERF" atomic_bw -b -q 4 -n 2000 -l 16 --qp-timeout 18 --pair left,right "$@"
 }
 
 no_race() {
@@ -82,7 +82,7 @@ placed 1
 soak alternate "${options[@]}"
 placed 2
 soak engines --set left.engines=2 --set right.engines=2 "${options[@]}"
-soak=(timeout 100 "$PERF" --soak $((10 * ${SOFTHCA_SOAK:-1500})) --qp-timeout 16 --pair left,right)
+soak=(timeout 300 "$PERF" --soak $((10 * ${SOFTHCA_SOAK:-1500})) --qp-timeout 18 --pair left,right)
 placed 1
 soak changing "${options[@]}"
 for change in 'poll: adaptive -> busy' 'left.address: .* -> .*192.168.77.3/24'; do

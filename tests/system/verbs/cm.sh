@@ -86,12 +86,13 @@ once_both() {
 	return 1
 }
 
-# both SERVER... -- CLIENT...: the same, as often as $chances allows. Checked.
+# both SERVER... -- CLIENT...: the same, as often as $chances allows; three times if queue pairs give up. Checked.
 chances=1
 both() {
-	local left again=''
-	for ((left = chances; left > 0; left--)); do
+	local tries again=''
+	for ((tries = 1;; tries++)); do
 		once_both "$@" && ok "$place: $*$again" && return
+		[ $tries -lt "$chances" ] || { [ $tries -lt 3 ] && gave_up; } || break
 		again=', tried again'
 	done
 	fail "$place: $*"
