@@ -218,6 +218,11 @@ between() {
 	fi
 }
 
+# By what they said one has waited for the other in vain, as when that one's daemon did not run for seconds.
+waited_in_vain() {
+	grep -qsE 'retry counter exceeded|status:? 12\>|ADDR_ERROR, error:? -11[03]' "$SCRATCH/client.log" "$SCRATCH/server.log"
+}
+
 # every_operation COMMAND: COMMAND (pair ..., between) with each operation, service and way to
 # complete, all data verified.
 every_operation() {

@@ -86,7 +86,7 @@ once_both() {
 	return 1
 }
 
-# both SERVER... -- CLIENT...: the same, as often as $chances allows; three times if queue pairs give up. Checked.
+# both SERVER... -- CLIENT...: the same, as often as $chances allows; three times if they have given up. Checked.
 chances=1
 both() {
 	local tries again=''

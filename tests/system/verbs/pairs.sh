@@ -60,11 +60,8 @@ listens_or_gone() {
 	listens "$1" || not_running "$2"
 }
 
-# Of two daemons one had no core for so long that a queue pair of the other has given up.
-gave_up() {
-	[ "$place" = 'two daemons' ] &&
-		grep -qsE 'retry counter exceeded|status:? 12\>' "$SCRATCH/client.log" "$SCRATCH/server.log"
-}
+# Of two daemons one had no core for so long that the other, or a program, has given up.
+gave_up() { [ "$place" = 'two daemons' ] && waited_in_vain; }
 
 # programs COMMAND ARGUMENTS...: the same. Checked. What may be lost may be lost: a daemon that has
 # no core for long takes no frames from the other, and the programs wait for a lost datagram for
