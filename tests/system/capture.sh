@@ -23,7 +23,7 @@ capture() {
 # ends SIGNAL: the capture does so by that signal, well.
 ends() {
 	kill "-$1" "$capture"
-	wait_for 10 not_running "$capture" && wait "$capture"
+	wait_for 30 not_running "$capture" && wait "$capture"
 }
 
 # frames NAME: how many it says it has captured; lost NAME: how many were dropped.
@@ -177,7 +177,9 @@ long() { tshark -r "$SCRATCH/$1.pcapng" -T fields -e frame.cap_len 2>/dev/null |
 check 'no payload' eval '! long right.hp_ee && ! long left.rpg_txa'
 capture slow right.hp_ee --buffer 64K -w "$SCRATCH/slow.pcapng"
 kill -STOP "$capture"
-sleep 1
+received() { "$TOOL" --json --hca right counters | grep -o '"rx_packets":[0-9]*' | cut -d: -f2; }
+received_since() { [ "$(received)" -ge $(($1 + 5000)) ]; }
+wait_for 60 received_since "$(received)"
 kill -CONT "$capture"
 "$TOOL" set right.debug off >/dev/null
 check 'debug off ends it' wait_for 10 grep -q 'daemon has ended' "$SCRATCH/slow.log"
@@ -222,7 +224,7 @@ kill "$traffic"
 wait_for 20 not_running "$traffic"
 pair ring write_bw --verify -s 65537 -n 24
 check 'the daemon ends cleanly' stop "$daemon"
-wait_for 10 not_running "$capture"
-over() { wait_for 10 grep -q 'frames captured' "$SCRATCH/busy4.log"; }
+wait_for 30 not_running "$capture"
+over() { wait_for 30 grep -q 'frames captured' "$SCRATCH/busy4.log"; }
 check 'captures end with it' over
 finish

@@ -7,6 +7,8 @@ need_command tshark
 
 mkdir "$SCRATCH/captures"
 memif_daemons "$SCRATCH/captures"
+joined() { wait_for 30 link_up a && wait_for 30 link_up b; }
+check 'the ports are joined' joined
 
 a_side=()
 b_side=()
@@ -22,14 +24,16 @@ daemon a -c "$SCRATCH/a.conf" --set hca1.icrc=never
 daemon_a=$started
 daemon b -c "$SCRATCH/b.conf"
 daemon_b=$started
+check 'they are again' joined
 drops() { "$TOOL" --socket "$SCRATCH/b.sock" counters | grep -qE ' drop_rx_icrc +[1-9]'; }
 start server "$PERF" write_bw --socket "$SCRATCH/b.sock" -p $TCP_PORT
 "$PERF" write_bw -n 1 -u 10 --retry 1 --socket "$SCRATCH/a.sock" -p $TCP_PORT 127.0.0.1 &>"$SCRATCH/client.log"
 check 'a daemon that was not told takes nothing without ICRC' grep 'retry counter exceeded' "$SCRATCH/client.log"
-check 'and says why' drops
+check 'and says why' wait_for 20 drops
 check 'daemon b ends cleanly' stop "$daemon_b"
 daemon b -c "$SCRATCH/b.conf" --set hca2.icrc=never
 daemon_b=$started
+check 'and again' joined
 between write_bw --verify -s 65537 -n 24
 between send_bw --verify -s 1 -n 24
 between read_bw --verify -b -s 5000 -n 24

@@ -112,29 +112,21 @@ on "$HOST_A" python3 "$here/verbs/groups.py" join hca0 239.129.9.9 ff0e::9:9 \
 pids+=("$!")
 exec 3>"$SCRATCH/until"
 wait_for 10 grep -q joined "$SCRATCH/kernel.log"
-sleep 1.2 # reports are repeated within a second
-# reports_sent: by daemon b. two_more N: at least two since they were N, of IPv4 and of IPv6.
-reports_sent() {
-	"$TOOL" --socket "$SCRATCH/b.sock" --hca hca0 counters | awk '$1 == "reports_sent" { print $2 }'
-}
-two_more() { [ "$(reports_sent)" -ge $(($1 + 2)) ]; }
 query() { check "a kernel asks for $2" on "$1" python3 "$here/verbs/groups.py" query hca0 "$2"; }
-before=$(reports_sent)
 query "$HOST_A" 0.0.0.0
 query "$HOST_A" ::
 query "$HOST_B" 239.129.9.9 # for the kernel
 query "$HOST_B" ff0e::9:9
-wait_for 10 two_more "$before" # answers
-# Field 13 or 14 is the record's type: 2 is an answer.
-kernel_answered() {
-	v4_reports 239.129.9.9 | cut -f 13 | grep -qx 2 && v6_reports ff0e::9:9 | cut -f 14 | grep -qx 2
-}
-wait_for 10 kernel_answered
+# answered IPv4-GROUP IPv6-GROUP: field 13 or 14 is the record's type: 2 is an answer.
+answered() { v4_reports "$1" | cut -f 13 | grep -qx 2 && v6_reports "$2" | cut -f 14 | grep -qx 2; }
+wait_for 30 answered 239.129.2.3 ff0e::1:2:3
+wait_for 30 answered 239.129.9.9 ff0e::9:9
 exec 3>&-
-before=$(reports_sent)
 kill "$stays4" "$stays6"
-wait_for 10 two_more "$before" # leaves
-sleep 1.5
+# reported IPv4-GROUP IPv6-GROUP: that it was joined, is there, and was left.
+reported() { [ "$(v4_reports "$1" | wc -l)" -ge 3 ] && [ "$(v6_reports "$2" | wc -l)" -ge 3 ]; }
+wait_for 30 reported 239.129.2.3 ff0e::1:2:3
+wait_for 30 reported 239.129.9.9 ff0e::9:9
 
 wire_ends
 

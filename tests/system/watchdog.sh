@@ -18,6 +18,12 @@ check 'feeds the watchdog of the service manager' wait_for 10 fed_more_than 1
 
 stack() { sed -n "/$1 .*has stood still/,\$p" "$SCRATCH/dog.log" | grep -q 'softhcad(+0x'; }
 times_noticed() { [ "$(grep -c 'has stood still' "$SCRATCH/dog.log")" = "$1" ]; }
+# heard NUMBER: the manager has printed whatever it was sent so far.
+heard() {
+	python3 -c 'import os, socket, sys
+socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(sys.argv[1].encode(), os.environ["NOTIFY_SOCKET"])' "MARK=$1" &&
+		wait_for 20 grep -qx "MARK=$1" "$SCRATCH/manager.log"
+}
 # stands_still THREAD NAME NUMBER: the first thread that the kernel calls so, what the watchdog calls it, how many did so.
 stands_still() {
 	local before stopper
@@ -26,6 +32,7 @@ stands_still() {
 	wait_for 10 grep -q . "$SCRATCH/stopper.log"
 	grep -q stopped "$SCRATCH/stopper.log" || skip "may not stop a thread: $(cat "$SCRATCH/stopper.log")"
 	check 'tells who stands still' wait_for 20 grep -q "$2 .*has stood still" "$SCRATCH/dog.log"
+	check 'what the service manager had been sent is read' heard "$3"
 	before=$(fed)
 	sleep 3
 	check 'and does not feed meanwhile' [ "$(fed)" = "$before" ]
