@@ -60,9 +60,11 @@ soaks() {
 	done
 }
 
-check 'a first run fills the stocks' perf --soak 500
-wait_for 10 all_back >/dev/null 2>&1
 note_held() { held >"$SCRATCH/before"; }
+wait_for 20 cm_holds_its_own
+note_held
+check 'a first run fills the stocks' perf --soak 500
+wait_for 60 all_back >/dev/null 2>&1
 check 'what is held before' note_held
 start victim1 perf write_bw --verify -s 20000 -D $((seconds + 2))
 victim1=$started
@@ -85,7 +87,7 @@ for name in victim1 victim2 victim3; do
 		tail -n 20 "$SCRATCH/$name.log"
 	fi
 done
-check 'nothing is held any more' wait_for 20 all_back
+check 'nothing is held any more' wait_for 300 all_back
 counters >"$SCRATCH/counters"
 for name in "${expected[@]}"; do
 	check "counted: $(grep "^$name " "$SCRATCH/counters" || echo "$name 0")" \

@@ -132,9 +132,9 @@ they_send() {
 }
 wait_for 30 they_send 3
 # The last to begin, as it ends by itself: it still sends when the address changes.
-start stays "$PERF" write_bw --verify -D 4 -s 20000 -x 2 --socket "$SCRATCH/ring.sock" --pair left,right
+start stays "$PERF" write_bw --verify -D 12 -s 20000 -x 2 --socket "$SCRATCH/ring.sock" --pair left,right
 stays=$started
-check 'all have something to lose' wait_for 10 they_send 4
+check 'all have something to lose' wait_for 20 they_send 4
 check 'other addresses' set_ left.address '192.168.77.3/24, fd77::1/64'
 check 'the neighbours are told of the new one' [ "$(counted announced)" = 1 ]
 check 'programs are told' wait_for 10 grep -q 'GID_CHANGE (18), port 1' "$SCRATCH/watch.log"
@@ -175,7 +175,7 @@ if [ "$(id -u)" -eq 0 ]; then
 		check "every user may look: $view" look_ 65533 $view
 	done
 	check 'not every user starts a measurement' eval 'look_ 65533 runtime -i 0.1 && grep -q "left,0 is not measured" "$SCRATCH/set.log"'
-	check 'root does' eval 'look_ 0 runtime -i 0.1 && grep -q "^left,0: 0\." "$SCRATCH/set.log"'
+	check 'root does' eval 'look_ 0 runtime -i 0.1 && grep -qE "^left,0: [0-9.]+ s" "$SCRATCH/set.log"'
 	check 'whoever looks' look_ 65533 clients
 	check 'does not see himself' grep -qx '2 clients' "$SCRATCH/set.log"
 	# With the PSNs of his own queue pairs; root's are those of the connection manager.

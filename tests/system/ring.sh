@@ -25,8 +25,8 @@ check 'it shows nothing else' no_lines <(grep -E 'ready after|_packets' "$SCRATC
 pair ring write_bw -a -n 200
 pair ring write_bw -q 64 -D 1
 # More descriptors posted in chains than the daemon has buffers for.
-PAIR_SECONDS=20 pair ring write_bw -q 128 -l 16 -s 64 -D 1
-PAIR_SECONDS=20 pair ring write_bw -q 1000 -l 16 -s 64 -D 1
+PAIR_SECONDS=60 pair ring write_bw -q 128 -l 16 -s 64 -D 1
+PAIR_SECONDS=60 pair ring write_bw -q 1000 -l 16 -s 64 -D 1
 for service in RC UC UD; do
 	pair ring send_bw --srq -c $service -q 8 -s 1000 -b -n 500 -t 16
 done

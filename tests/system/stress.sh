@@ -70,10 +70,12 @@ no_race() {
 	! grep -h -A60 -E 'WARNING: ThreadSanitizer|ERROR: AddressSanitizer|runtime error' "$@"
 }
 
+note_held() { held >"$SCRATCH/before"; }
+wait_for 20 cm_holds_its_own
+note_held
 check 'a first run fills the stocks' stress --seconds 2
 cp "$SCRATCH/check.log" "$SCRATCH/first.log"
-wait_for 10 all_back >/dev/null 2>&1
-note_held() { held >"$SCRATCH/before"; }
+wait_for 60 all_back >/dev/null 2>&1
 check 'what is held before' note_held
 watch &
 watcher=$!
