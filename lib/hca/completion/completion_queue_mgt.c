@@ -194,6 +194,10 @@ static inline void write_entry(struct cqe *to, const struct cqe *entry, uint32_t
 			 __ATOMIC_RELEASE);
 }
 
+/* An entry written so many places later finds its line here. Its client, which has read what was
+ * there and waits for a nearer one, had it: without this each write would wait for the line. */
+enum { ENTRIES_AHEAD = 8 };
+
 /* `alone`: the caller's thread is the one that serves arms. Otherwise the entry must be visible
  * before the mark is looked at: the lcore that clears the mark then finds the arm, or the client
  * that arms later finds the entry. */
@@ -202,6 +206,7 @@ static inline void cq_write_entry(struct completion *c, struct counters *counter
 				  bool alone)
 {
 	write_entry(&q->buffer[place & q->mask], entry, 0);
+	__builtin_prefetch(&q->buffer[(place + ENTRIES_AHEAD) & q->mask], 1);
 	count(counters, COUNTER_cqes);
 	if (!alone)
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);

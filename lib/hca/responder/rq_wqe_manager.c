@@ -28,6 +28,18 @@ static inline bool is_terminator(const struct wqe_data *d)
 	return d->length == 0 && d->lkey == 0 && d->addr == 0;
 }
 
+/* Prefetches what the next fetch will read of `posted` descriptors from there on. */
+static inline void prefetch(const struct qp *qp, uint32_t next, uint32_t posted)
+{
+	uint32_t index = next & (qp->rq_entries - 1);
+	uint32_t n = RTE_MIN(posted, qp->rq_entries - index);
+	const uint8_t *at = qp->rq + (size_t)index * qp->rq_stride;
+	uint32_t bytes = RTE_MIN(n * qp->rq_stride, (uint32_t)RQ_FETCH_BYTES);
+
+	for (uint32_t i = 0; i < bytes; i += RTE_CACHE_LINE_SIZE)
+		rte_prefetch0(at + i);
+}
+
 /* MEM_RESP: one read of at most RQ_FETCH_BYTES: never past the end of the ring, never past what is
  * posted. */
 static enum rwm_result fetch(struct counters *c, struct qp *qp)
@@ -48,6 +60,7 @@ static enum rwm_result fetch(struct counters *c, struct qp *qp)
 	memcpy(qp->rwm.buffer, qp->rq + (size_t)index * qp->rq_stride, (size_t)n * qp->rq_stride);
 	qp->rwm.fetched = qp->rwm.consumed + n;
 	qp->rwm.unit = 0;
+	prefetch(qp, qp->rwm.fetched, claimed - n);
 	count(c, COUNTER_rq_fetches);
 	return RWM_VALID_ENTRY;
 }
