@@ -197,15 +197,21 @@ static bool take_doorbell(struct engine *e, uint32_t client, uint64_t doorbell, 
 	return true;
 }
 
-/* Prefetches the descriptor that a doorbell names, which has not been checked. */
-static void prefetch_descriptor(struct engine *e, uint64_t doorbell)
+/* Prefetches the descriptor that a doorbell names, which has not been checked, and what is read of
+ * its queue pair, unless that is `before`. Returns the queue pair. */
+static const struct qp *prefetch_descriptor(struct engine *e, uint64_t doorbell,
+					    const struct qp *before)
 {
 	uint32_t offset = ((uint32_t)doorbell >> DOORBELL_OFFSET_SHIFT) * WQE_UNIT_BYTES;
 	uint32_t w1 = (uint32_t)(doorbell >> 32);
 	const struct qp *q = qp_find(e->qps, w1 >> DOORBELL_QPN_SHIFT);
 
-	if (q)
-		wqe_prefetch(q, offset, w1 & DOORBELL_SIZE_MASK);
+	if (!q)
+		return before;
+	if (q != before)
+		qp_prefetch_requester(q);
+	wqe_prefetch(q, offset, w1 & DOORBELL_SIZE_MASK);
+	return q;
 }
 
 /* Takes up to n waiting doorbells into bell[]. All at once, so that the fetches of their
@@ -213,10 +219,11 @@ static void prefetch_descriptor(struct engine *e, uint64_t doorbell)
 static unsigned look(struct engine *e, struct doorbell_fifo *f, struct uar_page *uar,
 		     uint64_t *bell, unsigned n)
 {
+	const struct qp *q = NULL;
 	unsigned got = 0;
 
 	while (got < n && peek(f, uar, &bell[got])) {
-		prefetch_descriptor(e, bell[got]);
+		q = prefetch_descriptor(e, bell[got], q);
 		f->consumer++;
 		got++;
 	}

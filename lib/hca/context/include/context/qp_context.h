@@ -479,6 +479,31 @@ static inline struct qp *qp_find(const struct qp_table *t, uint32_t qpn)
 	return likely(__atomic_load_n(&q->qpn, __ATOMIC_ACQUIRE) == qpn && qpn != 0) ? q : NULL;
 }
 
+/* Prefetches what the requester's modules read of a QP for each request, but its first lines, which
+ * whoever has found it reads himself: of many QPs hardly any is in a cache. */
+static inline void qp_prefetch_requester(const struct qp *q)
+{
+	const uint8_t *p = (const uint8_t *)q;
+
+	rte_prefetch0(&q->path[0]);
+	for (size_t at = offsetof(struct qp, wake); at < offsetof(struct qp, repeat);
+	     at += RTE_CACHE_LINE_SIZE)
+		rte_prefetch0(p + at);
+	rte_prefetch0(&q->mq);
+	rte_prefetch0(&q->tc);
+}
+
+/* Prefetches what HeaderParser and ExecutionEngine read of the QP that may have this number. */
+static inline void qp_prefetch_responder(const struct qp_table *t, uint32_t qpn)
+{
+	const struct qp *q = &t->qps[qpn & t->mask];
+
+	rte_prefetch0(q);
+	rte_prefetch0(&q->sq);
+	rte_prefetch0(&q->path[0]);
+	rte_prefetch0(&q->ee);
+}
+
 /* The number of a QP that a module still holds: 0 once the CEU has destroyed it. */
 static inline uint32_t qp_number(const struct qp *q)
 {
