@@ -452,18 +452,21 @@ static void heard(struct engine *e, struct hp *hp, unsigned asked, unsigned n, u
 	hp->backlog = PORT_FRAMES;
 }
 
-/* Prefetches the queue pairs that the frames of a burst may be for: what has not been checked only
- * warms a wrong line. */
+/* Prefetches the queue pairs that the frames of a burst may be for, if their headers are as long as
+ * the first one's: what has not been checked only warms a wrong line. */
 static inline void prefetch_queue_pairs(const struct engine *e, struct rte_mbuf *const *m,
 					unsigned n)
 {
-	uint32_t qpn = 0, next;
+	unsigned at = wire_guess_qpn_at(rte_pktmbuf_mtod(m[0], const uint8_t *), m[0]->data_len);
+	uint32_t word, before = 0;
 
-	for (unsigned i = 0; i < n; i++) {
-		next = wire_guess_qpn(rte_pktmbuf_mtod(m[i], const uint8_t *), m[i]->data_len);
-		if (next != qpn)
-			qp_prefetch_responder(e->qps, next);
-		qpn = next;
+	for (unsigned i = 0; at && i < n; i++) {
+		if (unlikely(m[i]->data_len < at + sizeof(word)))
+			continue;
+		memcpy(&word, rte_pktmbuf_mtod_offset(m[i], const uint8_t *, at), sizeof(word));
+		if (word != before)
+			qp_prefetch_responder(e->qps, rte_be_to_cpu_32(word) & PSN_MASK);
+		before = word;
 	}
 }
 

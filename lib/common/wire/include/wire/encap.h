@@ -159,23 +159,20 @@ struct wire_frame {
  */
 enum wire_error wire_parse_frame(const uint8_t *frame, unsigned int bytes, struct wire_frame *out);
 
-/* The destination queue pair of a frame, if it is one of RoCEv2, which is not checked: for
- * prefetches. 0: it is too short. */
-static inline uint32_t wire_guess_qpn(const uint8_t *frame, unsigned int bytes)
+/* Where a frame has the four bytes that end with its destination queue pair, if it is one of
+ * RoCEv2, which is not checked: for prefetches. 0: it is too short. */
+static inline unsigned int wire_guess_qpn_at(const uint8_t *frame, unsigned int bytes)
 {
-	enum { TYPE_AT = 12, TYPE_VLAN = 0x81, TYPE_IPV6 = 0x86, QPN_AT = WIRE_UDP_BYTES + 4 };
+	enum { TYPE_AT = 12, TYPE_VLAN = 0x81, TYPE_IPV6 = 0x86, IN_BTH = 4, WORD_BYTES = 4 };
 	unsigned int l3 = WIRE_ETHERNET_BYTES, at;
-	uint32_t word;
 
 	if (bytes < WIRE_ENCAP_BYTES_MIN)
 		return 0;
 	if (frame[TYPE_AT] == TYPE_VLAN)
 		l3 += WIRE_VLAN_BYTES;
-	at = l3 + (frame[l3 - 2] == TYPE_IPV6 ? WIRE_IPV6_BYTES : WIRE_IPV4_BYTES) + QPN_AT;
-	if (bytes < at + sizeof(word))
-		return 0;
-	memcpy(&word, frame + at, sizeof(word));
-	return __builtin_bswap32(word) & 0xffffff;
+	at = l3 + (frame[l3 - 2] == TYPE_IPV6 ? WIRE_IPV6_BYTES : WIRE_IPV4_BYTES) +
+	     WIRE_UDP_BYTES + IN_BTH;
+	return bytes < at + WORD_BYTES ? 0 : at;
 }
 
 /*
