@@ -194,8 +194,8 @@ static inline void write_entry(struct cqe *to, const struct cqe *entry, uint32_t
 			 __ATOMIC_RELEASE);
 }
 
-/* An entry written so many places later finds its line here. Its client, which has read what was
- * there and waits for a nearer one, had it: without this each write would wait for the line. */
+/* How far ahead of an entry the line of a later one is prefetched. The CPU of the client has it, who
+ * has read what was there before and polls a nearer entry: each write would wait for the line. */
 enum { ENTRIES_AHEAD = 8 };
 
 /* `alone`: the caller's thread is the one that serves arms. Otherwise the entry must be visible

@@ -326,7 +326,8 @@ static inline void prefetch_burst(struct engine *e, struct rte_mbuf **burst, uns
 		rte_prefetch0(qp);
 		rte_prefetch0((uint8_t *)qp + RTE_CACHE_LINE_SIZE);
 		rte_prefetch0(&qp->ee);
-		rte_prefetch0(qp->record); /* for the credits of the answer */
+		if (likely(qp_number(qp) == a->qpn))
+			rte_prefetch0(qp->record); /* for the credits of the answer */
 		if (op->flags & WIRE_CONSUMES_RECV)
 			rte_prefetch0(&qp->rwm);
 		else

@@ -28,8 +28,8 @@ static inline bool is_terminator(const struct wqe_data *d)
 	return d->length == 0 && d->lkey == 0 && d->addr == 0;
 }
 
-/* Prefetches what the next fetch will read of `posted` descriptors from there on. */
-static inline void prefetch(const struct qp *qp, uint32_t next, uint32_t posted)
+/* Prefetches what the next fetch will read of the `posted` descriptors from number `next` on. */
+static inline void rwm_prefetch(const struct qp *qp, uint32_t next, uint32_t posted)
 {
 	uint32_t index = next & (qp->rq_entries - 1);
 	uint32_t n = RTE_MIN(posted, qp->rq_entries - index);
@@ -60,7 +60,7 @@ static enum rwm_result fetch(struct counters *c, struct qp *qp)
 	memcpy(qp->rwm.buffer, qp->rq + (size_t)index * qp->rq_stride, (size_t)n * qp->rq_stride);
 	qp->rwm.fetched = qp->rwm.consumed + n;
 	qp->rwm.unit = 0;
-	prefetch(qp, qp->rwm.fetched, claimed - n);
+	rwm_prefetch(qp, qp->rwm.fetched, claimed - n);
 	count(c, COUNTER_rq_fetches);
 	return RWM_VALID_ENTRY;
 }
