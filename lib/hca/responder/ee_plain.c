@@ -26,13 +26,7 @@ static inline bool write_plain(struct engine *e, const struct qp *qp, const stru
 	uint8_t *to;
 
 	if (!(qp->access & ACCESS_REMOTE_WRITE) || h->dma_len != bytes ||
-	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
-				    &(struct v2p_access){.pd = qp->pd,
-							 .key = h->rkey,
-							 .va = h->va,
-							 .length = bytes,
-							 .rights = ACCESS_REMOTE_WRITE},
-				    &to)))
+	    unlikely(!ee_map_remote(e, qp, h->rkey, h->va, bytes, ACCESS_REMOTE_WRITE, &to)))
 		return false;
 	copy_payload(to, a->payload, bytes, ee_is_long(e, bytes));
 	return true;
@@ -47,13 +41,7 @@ static inline bool send_plain(struct engine *e, struct counters *c, struct qp *q
 	uint8_t *to;
 
 	if (!rwm_sees_single(qp, &entry) || entry.bytes < bytes ||
-	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
-				    &(struct v2p_access){.pd = qp->rq_pd,
-							 .key = entry.lkey,
-							 .va = entry.va,
-							 .length = bytes,
-							 .rights = ACCESS_LOCAL_WRITE},
-				    &to)))
+	    unlikely(!ee_map_entry(e, qp, &entry, bytes, &to)))
 		return false;
 	copy_payload(to, a->payload, bytes, ee_is_long(e, bytes));
 	ee_complete(e, c, qp, &cqe, a->headers.se);
@@ -129,13 +117,7 @@ static inline bool atomic_allowed(struct engine *e, const struct qp *qp, struct 
 	uint8_t *at;
 
 	if (x->h.va % sizeof(uint64_t) ||
-	    !v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
-			   &(struct v2p_access){.pd = qp->pd,
-						.key = x->h.rkey,
-						.va = x->h.va,
-						.length = sizeof(uint64_t),
-						.rights = ACCESS_REMOTE_ATOMIC},
-			   &at))
+	    !ee_map_remote(e, qp, x->h.rkey, x->h.va, sizeof(uint64_t), ACCESS_REMOTE_ATOMIC, &at))
 		return false;
 	x->at = (uint64_t *)at;
 	return (uintptr_t)at % sizeof(uint64_t) == 0;

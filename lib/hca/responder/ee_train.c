@@ -37,13 +37,7 @@ static inline bool write_train(struct engine *e, struct qp *qp, const struct arr
 	uint8_t *to;
 
 	if (!(qp->access & ACCESS_REMOTE_WRITE) || w.left <= bytes ||
-	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
-				    &(struct v2p_access){.pd = qp->pd,
-							 .key = w.rkey,
-							 .va = w.va,
-							 .length = bytes,
-							 .rights = ACCESS_REMOTE_WRITE},
-				    &to)) ||
+	    unlikely(!ee_map_remote(e, qp, w.rkey, w.va, bytes, ACCESS_REMOTE_WRITE, &to)) ||
 	    unlikely(!copy_referred(a, to, from, bytes, nt)))
 		return false;
 	w.va += bytes;
@@ -62,14 +56,7 @@ static inline bool send_train(struct engine *e, struct qp *qp, const struct arri
 	uint8_t *to;
 
 	if (total > qp->rwm.length || rwm_fetch_entry(qp, &entry) != RWM_VALID_ENTRY ||
-	    entry.bytes < bytes ||
-	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
-				    &(struct v2p_access){.pd = qp->rq_pd,
-							 .key = entry.lkey,
-							 .va = entry.va,
-							 .length = bytes,
-							 .rights = ACCESS_LOCAL_WRITE},
-				    &to)) ||
+	    entry.bytes < bytes || unlikely(!ee_map_entry(e, qp, &entry, bytes, &to)) ||
 	    unlikely(!copy_referred(a, to, from, bytes, ee_is_long(e, total))))
 		return false;
 	if (entry.bytes == bytes)

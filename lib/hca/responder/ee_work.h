@@ -238,6 +238,33 @@ static inline void ee_keep_result(struct engine *e, struct qp *qp, uint64_t psn,
 		qp->ee.atomic_next = 0;
 }
 
+/* Where memory that the peer names is, if VirtToPhys knows at once and allows the access. False:
+ * nothing has happened yet. */
+static __rte_always_inline bool ee_map_remote(struct engine *e, const struct qp *qp, uint32_t rkey,
+					      uint64_t va, uint32_t bytes, uint32_t rights,
+					      uint8_t **at)
+{
+	return v2p_map_short(
+		e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+		&(struct v2p_access){
+			.pd = qp->pd, .key = rkey, .va = va, .length = bytes, .rights = rights},
+		at);
+}
+
+/* The same of the first bytes of a receive descriptor's entry. */
+static __rte_always_inline bool ee_map_entry(struct engine *e, const struct qp *qp,
+					     const struct rwm_entry *entry, uint32_t bytes,
+					     uint8_t **at)
+{
+	return v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
+			     &(struct v2p_access){.pd = qp->rq_pd,
+						  .key = entry->lkey,
+						  .va = entry->va,
+						  .length = bytes,
+						  .rights = ACCESS_LOCAL_WRITE},
+			     at);
+}
+
 /* UC: abandons the message in progress; the next one uses its receive descriptor. */
 static inline void abandon_message(struct ee_work *w)
 {
