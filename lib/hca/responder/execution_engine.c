@@ -323,9 +323,7 @@ static inline void prefetch_burst(struct engine *e, struct rte_mbuf **burst, uns
 			continue;
 		qpn = a->qpn;
 		rkey = a->headers.rkey;
-		rte_prefetch0(qp);
-		rte_prefetch0((uint8_t *)qp + RTE_CACHE_LINE_SIZE);
-		rte_prefetch0(&qp->ee);
+		qp_prefetch_responder(e->qps, qpn);
 		if (likely(qp_number(qp) == a->qpn))
 			rte_prefetch0(qp->record); /* for the credits of the answer */
 		if (op->flags & WIRE_CONSUMES_RECV)

@@ -74,7 +74,7 @@ static inline bool wqe_fetch(const struct qp *q, uint32_t offset, uint32_t units
 
 /* Prefetches the first descriptors of a chain, if m begins one: they usually lie at even distances
  * in the queue. Those behind follow when the chain is parsed. */
-static inline void chain_prefetch(const struct qp *q, struct rte_mbuf *m)
+static inline void wqe_prefetch_chain(const struct qp *q, struct rte_mbuf *m)
 {
 	const struct wqe_next *next = (const struct wqe_next *)request_wqe(m);
 	uint32_t at = next->nda_nop >> WQE_NEXT_NDA_SHIFT << 6,

@@ -186,7 +186,7 @@ static bool take_doorbell(struct engine *e, uint32_t client, uint64_t doorbell, 
 		count(c, COUNTER_drop_doorbell_size);
 		return false;
 	}
-	chain_prefetch(q, m);
+	wqe_prefetch_chain(q, m);
 	r->qpn = qp_number(q);
 	r->opcode = w0 & DOORBELL_OPCODE_MASK;
 	r->flags = w0 & DOORBELL_FENCE ? REQUEST_FENCE : 0;

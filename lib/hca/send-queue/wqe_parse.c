@@ -350,12 +350,6 @@ static bool parse_descriptor(struct engine *e, const struct qp *q, struct rte_mb
 	return !p.again;
 }
 
-/* Prefetches a few descriptors ahead: a chain's usually lie at even distances in the queue. */
-static void prefetch_chain(const struct qp *q, uint32_t from, uint32_t to, uint32_t units)
-{
-	wqe_prefetch(q, to + CHAIN_AHEAD * (to - from), units); /* wraps if the chain goes back */
-}
-
 /*
  * Fetches what the next unit of m names into `to`. False: the chain ends here, because the next
  * descriptor does not lie in the queue (counted; there is nothing to complete).
@@ -372,7 +366,8 @@ static bool fetch_next(struct engine *e, const struct qp *q, struct rte_mbuf *m,
 		count(stage_counters(e, STAGE_DOORBELL_WQE), COUNTER_bad_wqe);
 		return false;
 	}
-	prefetch_chain(q, r->wqe_offset, n->wqe_offset, units);
+	/* As in wqe_prefetch_chain(); wraps if the chain goes back. */
+	wqe_prefetch(q, n->wqe_offset + CHAIN_AHEAD * (n->wqe_offset - r->wqe_offset), units);
 	n->qpn = r->qpn;
 	n->opcode = next->nda_nop & WQE_NEXT_OP_MASK;
 	n->flags = next->ee_nds & WQE_NEXT_F ? REQUEST_FENCE | REQUEST_CHAINED : REQUEST_CHAINED;

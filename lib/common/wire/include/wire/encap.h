@@ -159,19 +159,31 @@ struct wire_frame {
  */
 enum wire_error wire_parse_frame(const uint8_t *frame, unsigned int bytes, struct wire_frame *out);
 
+/* Where the IP header of a frame begins, and whether it is IPv6's, by its EtherType alone, which is
+ * not checked: of a frame of ours, or for a guess. It has WIRE_ENCAP_BYTES_MIN bytes at least. */
+static inline unsigned int wire_l3_at(const uint8_t *frame, bool *ipv6)
+{
+	enum { TYPE_AT = 12, TYPE_VLAN = 0x81, TYPE_IPV6 = 0x86 };
+	unsigned int l3 = WIRE_ETHERNET_BYTES;
+
+	if (frame[TYPE_AT] == TYPE_VLAN)
+		l3 += WIRE_VLAN_BYTES;
+	*ipv6 = frame[l3 - 2] == TYPE_IPV6;
+	return l3;
+}
+
 /* Where a frame has the four bytes that end with its destination queue pair, if it is one of
  * RoCEv2, which is not checked: for prefetches. 0: it is too short. */
 static inline unsigned int wire_guess_qpn_at(const uint8_t *frame, unsigned int bytes)
 {
-	enum { TYPE_AT = 12, TYPE_VLAN = 0x81, TYPE_IPV6 = 0x86, IN_BTH = 4, WORD_BYTES = 4 };
-	unsigned int l3 = WIRE_ETHERNET_BYTES, at;
+	enum { IN_BTH = 4, WORD_BYTES = 4 };
+	unsigned int at;
+	bool ipv6;
 
 	if (bytes < WIRE_ENCAP_BYTES_MIN)
 		return 0;
-	if (frame[TYPE_AT] == TYPE_VLAN)
-		l3 += WIRE_VLAN_BYTES;
-	at = l3 + (frame[l3 - 2] == TYPE_IPV6 ? WIRE_IPV6_BYTES : WIRE_IPV4_BYTES) +
-	     WIRE_UDP_BYTES + IN_BTH;
+	at = wire_l3_at(frame, &ipv6) + WIRE_UDP_BYTES + IN_BTH;
+	at += ipv6 ? WIRE_IPV6_BYTES : WIRE_IPV4_BYTES;
 	return bytes < at + WORD_BYTES ? 0 : at;
 }
 

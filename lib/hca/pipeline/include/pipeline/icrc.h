@@ -31,12 +31,10 @@ static inline bool icrc_omitted(enum icrc_mode mode, const struct wire_template 
 /* Writes the ICRC of a frame of this daemon, its last four bytes. Any stage. */
 static inline void icrc_put(uint8_t *frame, unsigned bytes)
 {
-	enum { TYPE_AT = 12, TYPE_VLAN = 0x81, TYPE_IPV6 = 0x86 };
-	unsigned end = bytes - WIRE_ICRC_BYTES, l3 = WIRE_ETHERNET_BYTES;
+	bool ipv6;
+	unsigned end = bytes - WIRE_ICRC_BYTES, l3 = wire_l3_at(frame, &ipv6);
 
-	if (frame[TYPE_AT] == TYPE_VLAN)
-		l3 += WIRE_VLAN_BYTES;
-	wire_icrc_store(frame + end, wire_icrc(frame + l3, end - l3, frame[l3 - 2] == TYPE_IPV6));
+	wire_icrc_store(frame + end, wire_icrc(frame + l3, end - l3, ipv6));
 }
 
 /* Adds the ICRC to a frame of this daemon from which it was omitted; the frame is a private copy in
