@@ -382,6 +382,8 @@ static inline enum taken take_next(struct engine *e, struct counters *c, struct 
 			return TAKEN;
 		*run = 1;
 	}
+	if (a->headers.opcode == WIRE_RC_READ_RESP_MIDDLE && rrc_take_middle(e, c, m[0]))
+		return TAKEN;
 	return take_response(e, c, m[0]);
 }
 

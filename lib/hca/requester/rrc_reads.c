@@ -327,7 +327,7 @@ static bool take_parts(struct engine *e, struct counters *c, struct rte_mbuf *m)
 	return taken == packets;
 }
 
-/* ---- trains ---- */
+/* ---- middle responses, alone or in trains ---- */
 
 /* The READ at the head, if these are its next responses and regular middle ones; else NULL. Its
  * request was sent, so these are outstanding. */
@@ -344,31 +344,45 @@ static inline struct rd_element *train_due(struct engine *e, const struct qp *q,
 	return rd;
 }
 
-/* Takes a train of a READ's middle responses. False: nothing has changed. */
-static bool take_middle(struct engine *e, struct counters *c, struct rte_mbuf *m)
+/* Copies the payload. False: it is gone, or the ICRC is wrong. Then part of the READ's buffer may
+ * have been overwritten, which harms nothing: the READ is not complete, and a packet does not
+ * choose the address. */
+static inline bool copy_middle(struct rte_mbuf *m, uint8_t *to, uint32_t bytes)
+{
+	const struct arrival *a = arrival_of(m);
+	const uint8_t *from;
+
+	if (!a->payload_elsewhere)
+		return arrival_copy_intact(m, to);
+	if (unlikely(payload_ref_follow(a->payload, &from) != V2P_SUCCESS))
+		return false;
+	copy_bytes(to, from + a->payload_skip, bytes);
+	return true;
+}
+
+bool rrc_take_middle(struct engine *e, struct counters *c, struct rte_mbuf *m)
 {
 	const struct arrival *a = arrival_of(m);
 	struct qp *q = qp_find(e->qps, a->qpn);
 	uint32_t bytes = train_bytes(a);
 	struct re_element entry;
 	struct rd_element *rd;
-	const uint8_t *from;
 	uint8_t *to;
 
 	if (unlikely(!q || !run_begins(q)))
 		return false;
 	rd = train_due(e, q, a);
 	if (unlikely(!rd || sem_fetch(e, q, &rd->entries, &entry) != SEM_VALID_ENTRY ||
-		     entry.length < bytes || payload_ref_follow(a->payload, &from) != V2P_SUCCESS ||
+		     entry.length < bytes ||
 		     !v2p_map_short(e->v2p_port[STAGE_REQUESTER_RECV], V2P_RRC_DATA,
 				    &(struct v2p_access){.pd = q->pd,
 							 .key = entry.lkey,
 							 .va = entry.addr,
 							 .length = bytes,
 							 .rights = ACCESS_LOCAL_WRITE},
-				    &to)))
+				    &to) ||
+		     !copy_middle(m, to, bytes)))
 		return false;
-	copy_bytes(to, from + a->payload_skip, bytes);
 	sem_update(e, q, bytes);
 	sem_note(e, 2 * (a->packets - 1)); /* FETCH_ENTRY, UPDATE_ENTRY */
 	count_n(c, COUNTER_read_bytes, bytes);
@@ -382,5 +396,5 @@ static bool take_middle(struct engine *e, struct counters *c, struct rte_mbuf *m
 
 bool rrc_take_train(struct engine *e, struct counters *c, struct rte_mbuf *m)
 {
-	return arrival_of(m)->payload_elsewhere ? take_middle(e, c, m) : take_parts(e, c, m);
+	return arrival_of(m)->payload_elsewhere ? rrc_take_middle(e, c, m) : take_parts(e, c, m);
 }

@@ -28,6 +28,11 @@ static inline bool rrc_is_whole(const struct arrival *a)
  */
 unsigned rrc_take_run(struct engine *e, struct counters *c, struct rte_mbuf *const *m, unsigned n);
 
+/* Takes a middle response to a READ, or a train of them, if it is the next one due, with its bytes
+ * going to one place, and nothing special about it or the queue pair; m stays the caller's. Checks
+ * its ICRC while it copies. False: no state has changed; it must pass through the states. */
+bool rrc_take_middle(struct engine *e, struct counters *c, struct rte_mbuf *m);
+
 /* Takes a train of responses to READs or atomics; m stays the caller's. False: it is not regular to
  * its end; m has the rest, whose first packet the caller splits off. */
 bool rrc_take_train(struct engine *e, struct counters *c, struct rte_mbuf *m);

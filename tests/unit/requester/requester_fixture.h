@@ -67,8 +67,11 @@ static inline void respond_with(unsigned qp, struct wire_headers h, uint32_t byt
 	for (uint32_t i = 0; i < bytes; i++)
 		p[80 + i] = fx_pattern(seed, i);
 	h.dest_qp = fx->qp[qp]->qpn;
-	*arrival_of(m) = (struct arrival){
-		.qpn = h.dest_qp, .payload = p + 80, .payload_bytes = bytes, .headers = h};
+	*arrival_of(m) = (struct arrival){.qpn = h.dest_qp,
+					  .payload = p + 80,
+					  .payload_bytes = bytes,
+					  .packets = 1,
+					  .headers = h};
 	fx_put(CHANNEL_HP_RRC, m);
 }
 
