@@ -253,8 +253,7 @@ static bool payload_refs(struct config *c, const struct hca_section *h)
 {
 	const struct hca_section *peer;
 
-	if (h->port.type != PORT_RING || h->settings.icrc != ICRC_NEVER ||
-	    h->tx_copy == CONFIG_TX_COPY_ALWAYS)
+	if (h->port.type != PORT_RING || h->tx_copy == CONFIG_TX_COPY_ALWAYS)
 		return false;
 	peer = config_find_hca(c, h->port.peer);
 	return peer->tx_copy != CONFIG_TX_COPY_ALWAYS && !shows_or_changes(&h->port) &&

@@ -41,7 +41,8 @@ static uint32_t make_whole(const struct capture *c, const struct rte_mbuf *m, ui
 			return f.payload_offset;
 		memset(whole + f.payload_offset + f.payload_bytes, 0, f.h.pad);
 	}
-	icrc_put(whole, m->data_len);
+	if (m->ol_flags & ICRC_OMITTED)
+		icrc_put(whole, m->data_len);
 	return m->data_len;
 }
 

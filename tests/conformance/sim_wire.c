@@ -62,8 +62,10 @@ static unsigned parts_bytes(const uint8_t *frame, unsigned bytes, uint64_t marks
 
 	if (packets == 1 || marks & PAYLOAD_REF || wire_parse_frame(frame, bytes, &f) != WIRE_OK)
 		return 0;
-	return f.payload_offset + train_parts_at(f.payload_bytes) +
-	       (packets - 1) * train_stride(f.h.opcode, f.payload_bytes) - bytes;
+	return f.payload_offset +
+	       train_part_at(train_parts(f.h.opcode, f.payload_bytes, !(marks & ICRC_OMITTED)),
+			     packets) -
+	       bytes;
 }
 
 /* marks: FRAME_MARKS or some of them. */
@@ -143,6 +145,9 @@ static void send_part(struct sim *s, int from, const struct rte_mbuf *m, uint32_
 	if (!train_write_packet(frame, m, index, &skip) ||
 	    wire_parse_frame(frame, m->data_len, &f) != WIRE_OK)
 		abort();
+	for (unsigned i = f.payload_offset + f.payload_bytes; i < f.transport_end; i++)
+		if (!(m->ol_flags & PAYLOAD_REF) && frame[i]) /* the pad */
+			abort();
 	if (m->ol_flags & PAYLOAD_REF)
 		payload_ref_part(frame + f.payload_offset, frame + f.payload_offset, skip,
 				 f.payload_bytes);

@@ -45,8 +45,9 @@ TEST(refs__to_what_is_long_and_in_one_piece_and_acknowledged)
 		{SERVICE_RC, 512, 0, false, true, true},
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned k = 0; k < 2 * sizeof(rows) / sizeof(rows[0]); k++) {
 		struct sim_params p = SIM_PARAMS_DEFAULT;
+		unsigned i = k / 2;
 		uint32_t first = rows[i].first ? rows[i].first : rows[i].bytes;
 		struct sim_wr wr = {.opcode = rows[i].read ? USER_RDMA_READ : USER_RDMA_WRITE,
 				    .remote = REMOTE,
@@ -55,14 +56,17 @@ TEST(refs__to_what_is_long_and_in_one_piece_and_acknowledged)
 				    .sges = rows[i].first ? 2 : 1};
 		struct sim *s;
 		struct cqe c;
+		bool refers;
 
 		p.service = rows[i].service;
+		p.icrcs = k & 1;
+		refers = rows[i].refers && !(p.icrcs && rows[i].read);
 		s = two_hcas(&p);
 		memset(s->node[0].memory, 0x5a, rows[i].bytes);
 		sim_post(s, 0, 0, &wr);
 		assert_true(sim_wait(s, 0, &c, 100 * MS));
 		assert_true(sim_settle(s, 100 * MS));
-		if ((sim_counter(s, rows[i].read, COUNTER_payload_refs) > 0) != rows[i].refers)
+		if ((sim_counter(s, rows[i].read, COUNTER_payload_refs) > 0) != refers)
 			fail_msg("row %u", i);
 		assert_memory_equal(s->node[1].memory + REMOTE, s->node[0].memory, rows[i].bytes);
 		over(s);
@@ -110,8 +114,8 @@ static void happen(struct sim *s, enum happening what, uint32_t key)
 		sim_modify(s, 0, 0, QP_RST, 0);
 		break;
 	}
-	memset(s->node[0].memory, 0xbb,
-	       BYTES); /* its client may: the request is over, or its fault */
+	if (what != NOTHING && what != ANOTHER_REGION) /* the request is over, or its fault */
+		memset(s->node[0].memory, 0xbb, BYTES);
 }
 
 TEST(refs__follow_the_region_and_the_request)
@@ -131,14 +135,16 @@ TEST(refs__follow_the_region_and_the_request)
 		{FAILED, USER_RDMA_WRITE_IMM, false},
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned k = 0; k < 2 * sizeof(rows) / sizeof(rows[0]); k++) {
 		struct sim_params p = SIM_PARAMS_DEFAULT;
+		unsigned i = k / 2;
 		struct sim *s;
 		struct sim_wr wr = {.opcode = rows[i].opcode, .remote = REMOTE, .sges = 1};
 		struct cqe c;
 		bool arrived;
 
 		p.retry_cnt = 1;
+		p.icrcs = k & 1;
 		s = two_hcas(&p);
 		wr.sge[0] =
 			(struct sim_sge){0, BYTES, rig_region(s, 0, BYTES, ACCESS_LOCAL_WRITE, 0)};
@@ -212,4 +218,139 @@ TEST(refs__of_responses_follow_the_region)
 	assert_true(c.opcode == USER_INVALID);
 	assert_int_equal(s->node[1].memory[REMOTE], 0xee);
 	over(s);
+}
+
+/* ---- references with ICRCs ---- */
+
+/* What the client of node 0 has written when its packets are on their way: the receiver drops those
+ * that it spoils, and they are sent again with an ICRC of what is there now. Trains leave from the
+ * second packet on; READ responses are copied. */
+TEST(refs__to_what_its_client_changes)
+{
+	enum { LONG = 20 * BYTES + 701 };
+	static const struct {
+		uint8_t opcode;
+		uint32_t bytes, changes; /* at this byte; LONG: behind the message */
+		unsigned after;		 /* so many frames have left */
+		uint64_t lost;		 /* frames of node 0, by bit */
+		bool dropped;
+	} rows[] = {
+		{USER_SEND, BYTES - 3, LONG, 1, 0, false},
+		{USER_SEND, BYTES - 3, BYTES - 4, 1, 0, true},
+		{USER_RDMA_WRITE, LONG, LONG, 3, 0, false},
+		{USER_RDMA_WRITE, LONG, 0, 1, 0, true},
+		{USER_RDMA_WRITE, LONG, 5 * BYTES, 2, 0, true},
+		{USER_SEND, LONG, 5 * BYTES, 2, 0, true},
+		{USER_SEND, LONG, LONG - 1, 3, 0, true},
+		{USER_RDMA_WRITE, LONG, 5 * BYTES, 2, 2, false}, /* what changes is lost, too */
+		{USER_RDMA_READ, LONG, 5 * BYTES, 21, 0, false},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct sim_params p = SIM_PARAMS_DEFAULT;
+		bool read = rows[i].opcode == USER_RDMA_READ;
+		uint64_t before;
+		struct sim *s;
+		struct cqe c;
+
+		p.icrcs = p.whole_trains = p.no_credits = true;
+		p.retry_cnt = 7;
+		s = two_hcas(&p);
+		sim_post(s, 0, 0, &SIM_WR(USER_RDMA_WRITE, 0, 8, .remote = REMOTE));
+		assert_true(sim_wait(s, 0, &c, MS)); /* a SEND is limited before the first answer */
+		s->faults.drop_mask = rows[i].lost << s->end[0].sent;
+		before = s->end[read].sent;
+		memset(s->node[0].memory, 0x5a, LONG);
+		sim_post_recv(s, 1, 0, REMOTE, LONG);
+		sim_post(s, 0, 0, &SIM_WR(rows[i].opcode, 0, rows[i].bytes, .remote = REMOTE));
+		while (s->end[read].sent < before + rows[i].after)
+			sim_step(s);
+		s->node[read].memory[rows[i].changes + (read ? REMOTE : 0)] = 0xbb;
+		assert_true(sim_wait(s, 0, &c, 60000 * MS));
+		assert_int_equal(c.opcode, rows[i].opcode);
+		if ((sim_counter(s, !read, COUNTER_drop_rx_icrc) > 0) != rows[i].dropped)
+			fail_msg("row %u: %lu dropped", i,
+				 (unsigned long)sim_counter(s, !read, COUNTER_drop_rx_icrc));
+		if (!read)
+			assert_memory_equal(s->node[1].memory + REMOTE, s->node[0].memory,
+					    rows[i].bytes);
+		over(s);
+	}
+}
+
+static bool write_all_the_time(struct sim *s, int from, const uint8_t *frame, unsigned bytes,
+			       void *arg)
+{
+	for (unsigned i = 0; i < 20 * BYTES; i += 100)
+		s->node[0].memory[i]++;
+	return false;
+}
+
+/* Each frame is spoiled as soon as it has left, unless it has its payload with it. */
+TEST(refs__to_what_its_client_changes_all_the_time)
+{
+	static const struct sim_wr rows[] = {
+		SIM_WR(USER_SEND, 0, BYTES),
+		SIM_WR(USER_RDMA_WRITE, 0, 20 * BYTES, .remote = REMOTE)};
+
+	for (unsigned i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		struct sim_params p = SIM_PARAMS_DEFAULT;
+		struct sim *s;
+		struct cqe c;
+
+		p.icrcs = p.whole_trains = true;
+		p.equal = i & 1;
+		p.retry_cnt = 1;
+		s = two_hcas(&p);
+		s->faults.reorder_ppm = 0;
+		s->tap = write_all_the_time;
+		sim_post_recv(s, 1, 0, REMOTE, BYTES);
+		sim_post(s, 0, 0, &rows[i / 2]);
+		assert_true(sim_wait(s, 0, &c, 60000 * MS));
+		assert_int_equal(c.opcode, rows[i / 2].opcode);
+		assert_true(sim_counter(s, 1, COUNTER_drop_rx_icrc) > 0);
+		s->tap = NULL;
+		over(s);
+	}
+}
+
+/* A retransmission copies the payload; it waits while another lcore holds the entry that it has to
+ * look at, and no longer. What is missing shows by the WRITE behind it. */
+static void send_again_while_held(bool equal)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	struct sim_wr wr = SIM_WR(USER_RDMA_WRITE_IMM, 0, BYTES, .remote = REMOTE);
+	struct tpt_hold hold;
+	struct v2p *v;
+	struct sim *s;
+	struct cqe c;
+
+	p.icrcs = true;
+	p.equal = equal;
+	s = two_hcas(&p);
+	v = &s->node[0].hca->v2p;
+	wr.sge[0].key = rig_region(s, 0, BYTES, ACCESS_LOCAL_WRITE, 0);
+	memset(s->node[0].memory, 0x5a, BYTES);
+	sim_post_recv(s, 1, 0, REMOTE, BYTES);
+	sim_post(s, 0, 0, &SIM_WR(USER_RDMA_WRITE, 0, 8, .remote = REMOTE));
+	assert_true(sim_wait(s, 0, &c, MS));
+	s->faults.drop_mask = 1ull << s->end[0].sent;
+	sim_post(s, 0, 0, &wr);
+	sim_post(s, 0, 0, &SIM_WR(USER_RDMA_WRITE, 0, 8, .remote = 2 * REMOTE));
+	while (s->end[0].sent < 3)
+		sim_step(s);
+	rig_region(s, 1 << 20, 4096, ACCESS_LOCAL_WRITE, 0); /* the tables have changed */
+	assert_true(tpt_take(&v->mpt_cache, v2p_index(v, wr.sge[0].key), NULL, &hold));
+	assert_false(sim_wait(s, 1, &c, 3 * LATE_NS));
+	assert_int_equal(s->end[0].sent, 3);
+	tpt_release(&hold);
+	assert_true(sim_wait(s, 1, &c, 2 * LATE_NS));
+	assert_memory_equal(s->node[1].memory + REMOTE, s->node[0].memory, BYTES);
+	over(s);
+}
+
+TEST(refs__that_are_sent_again_wait_for_the_entry)
+{
+	send_again_while_held(false);
+	send_again_while_held(true);
 }

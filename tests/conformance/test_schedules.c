@@ -98,7 +98,7 @@ static void one_schedule(struct sim *s, uint64_t seed)
 		settings->e2e_credits = sim_random(s) & 1;
 		settings->path_spread = 1 + seed / 12 % 3;
 		settings->icrc = seed / 3 & 1 ? ICRC_NEVER : ICRC_ALWAYS;
-		settings->payload_refs = settings->icrc == ICRC_NEVER && seed / 36 & 1;
+		settings->payload_refs = seed / 36 & 1;
 	}
 	sim_reset(s, &p);
 	s->faults = random_faults(s);

@@ -213,11 +213,18 @@ static void wait_for_timer(struct fuzz_bytes *b)
 	go(2);
 }
 
+static void set_icrc(enum icrc_mode mode)
+{
+	for (unsigned int node = 0; node < 2; node++)
+		world->node[node].hca->engines->settings.icrc = mode;
+}
+
 static void trouble(struct fuzz_bytes *b)
 {
 	uint8_t what = fuzz_u8(b);
 
 	world->params.whole_trains = what & 0x80;
+	set_icrc(what & 0x40 ? ICRC_ALWAYS : ICRC_NEVER);
 	world->faults = (struct sim_faults){.loss_ppm = (what & 3) * 100000,
 					    .duplicate_ppm = (what >> 2 & 3) * 300000,
 					    .reorder_ppm = (what >> 4 & 3) * 200000,
@@ -382,6 +389,7 @@ static void restore(void)
 	REQUIRE(sim_quiet(world));
 	REQUIRE(!rte_mempool_in_use_count(world->clones));
 	world->params.whole_trains = true;
+	set_icrc(ICRC_NEVER);
 	renew();
 	for_each(fill);
 	for (unsigned int i = 0; i < 2 * QPS; i++)

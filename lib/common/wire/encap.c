@@ -360,14 +360,13 @@ bool wire_parse_next(const uint8_t *frame, const uint8_t *before, struct wire_fr
 	return true;
 }
 
-void wire_take_place(uint8_t *frame, const struct wire_frame *f, uint32_t index, bool last)
+void wire_take_place(uint8_t *l3, bool ipv6, uint32_t index, bool last)
 {
-	uint8_t *l3 = frame + f->l3_offset,
-		*psn = frame + f->transport_offset + WIRE_BTH_ALIKE_BYTES;
+	uint8_t *p = l3 + wire_bth_at(ipv6) + WIRE_BTH_ALIKE_BYTES;
+	uint32_t word = get_be32(p), ackreq = (uint32_t)WIRE_BTH_ACKREQ << 24;
 
-	put_be32(psn, ((f->h.psn + index) & PSN_MASK) |
-			      (f->h.ackreq && last ? (uint32_t)WIRE_BTH_ACKREQ << 24 : 0));
-	if (!f->is_ipv6)
+	put_be32(p, ((word + index) & PSN_MASK) | (last ? word & ackreq : 0));
+	if (!ipv6)
 		wire_renumber(l3, (uint16_t)(get_be16(l3 + 4) + index));
 }
 

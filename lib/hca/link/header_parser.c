@@ -43,12 +43,15 @@ static const enum counter parse_counters[WIRE_ERR_COUNT] = {
 	[WIRE_ERR_TVER] = COUNTER_drop_rx_tver,
 };
 
-/* Payloads longer than this leave the check of their ICRC to the copy: see arrival_intact(). */
+/* Longer payloads, and all references, are checked by ICRC when they are copied (arrival_intact()).
+ * Trains in parts are always checked here. */
 #define ICRC_HERE_BYTES 512
 
 static bool icrc_later(const struct rte_mbuf *m, const struct wire_frame *f)
 {
-	return f->payload_bytes > ICRC_HERE_BYTES && !(m->ol_flags & ICRC_OMITTED);
+	if (m->ol_flags & (ICRC_OMITTED | FRAME_TRAIN | PAYLOAD_REF))
+		return (m->ol_flags & (ICRC_OMITTED | PAYLOAD_REF)) == PAYLOAD_REF;
+	return f->payload_bytes > ICRC_HERE_BYTES;
 }
 
 static bool icrc_right(const struct rte_mbuf *m, const struct wire_frame *f)
@@ -61,9 +64,9 @@ static bool icrc_right(const struct rte_mbuf *m, const struct wire_frame *f)
 
 static bool icrc_wrong(const struct rte_mbuf *m, const struct wire_frame *f)
 {
-	if (f->payload_bytes > ICRC_HERE_BYTES || m->ol_flags & ICRC_OMITTED)
+	if (m->ol_flags & ICRC_OMITTED || icrc_later(m, f))
 		return false;
-	return !icrc_right(m, f);
+	return m->ol_flags & FRAME_TRAIN ? !train_parts_intact(m, f) : !icrc_right(m, f);
 }
 
 /* Datagrams come from anywhere; the configuration says who may send them. */
@@ -176,7 +179,7 @@ static bool follows(struct engine *e, struct qp *q, struct qp_way way, const str
 /*
  * Judges a packet of a queue pair that may migrate, or waits until its peer may. With MigReq 1 the
  * peer of an armed one has gone to the alternate path, and we follow. Before anything changes, the
- * ICRC is checked, however long the packet is.
+ * ICRC is checked, however long the packet is, except of references: they cannot come from outside.
  */
 static __rte_noinline enum counter judge_migration(struct engine *e, struct qp *q,
 						   const struct rte_mbuf *m,
@@ -186,7 +189,8 @@ static __rte_noinline enum counter judge_migration(struct engine *e, struct qp *
 	bool asks = way.migration == MIGRATION_ARMED && f->h.migreq;
 	bool ready = way.migration == MIGRATION_REARM && !f->h.migreq;
 
-	if ((asks || ready) && icrc_later(m, f) && !icrc_right(m, f))
+	if ((asks || ready) && icrc_later(m, f) && !(m->ol_flags & PAYLOAD_REF) &&
+	    !icrc_right(m, f))
 		return COUNTER_drop_rx_icrc;
 	if (asks && qp_receives(qp_state(q)) && !follows(e, q, way, f))
 		return COUNTER_drop_rx_migration;
@@ -245,12 +249,13 @@ static bool admitted(struct engine *e, struct qp *q, const struct rte_mbuf *m,
 }
 
 /* Describes where the parts of a train are. */
-static void describe_parts(struct arrival *a)
+static void describe_parts(struct arrival *a, bool icrcs)
 {
 	uint8_t opcode = a->headers.opcode;
+	struct train_parts t = train_parts(opcode, a->payload_bytes, icrcs);
 
-	a->part = train_part(a->payload, opcode, a->payload_bytes, 1);
-	a->part_bytes = train_stride(opcode, a->payload_bytes);
+	a->part = a->payload + t.first;
+	a->part_bytes = t.stride;
 	a->part_headers = wire_extension_bytes(opcode);
 }
 
@@ -264,6 +269,7 @@ static inline void hp_describe(struct rte_mbuf *m, const struct wire_frame *f, b
 	a->payload = rte_pktmbuf_mtod_offset(m, const uint8_t *, f->payload_offset);
 	a->payload_elsewhere = !!(m->ol_flags & PAYLOAD_REF);
 	a->payload_skip = 0;
+	a->singly = 0;
 	a->packets = frame_packets(m);
 	a->payload_bytes = f->payload_bytes;
 	a->l3_offset = f->l3_offset;
@@ -276,7 +282,7 @@ static inline void hp_describe(struct rte_mbuf *m, const struct wire_frame *f, b
 			&a->headers);
 	a->icrc_bytes = icrc_later(m, f) ? f->transport_end - f->l3_offset : 0;
 	if (unlikely(a->packets > 1))
-		describe_parts(a);
+		describe_parts(a, !(m->ol_flags & ICRC_OMITTED));
 }
 
 /* Is this CNP for a connection under congestion control, from its peer, and of the only valid
@@ -388,7 +394,7 @@ static inline struct qp *hp_parse(struct engine *e, struct hp_run *t, struct rte
 	if (!continues && unlikely(!parse(e, m, &t->f)))
 		return NULL;
 	if (unlikely(icrc_wrong(m, &t->f))) {
-		count(hp_counters(e), COUNTER_drop_rx_icrc);
+		count_n(hp_counters(e), COUNTER_drop_rx_icrc, frame_packets(m));
 		return NULL;
 	}
 	if (!continues && !hp_run_begin(e, t, m))

@@ -6,6 +6,7 @@
  */
 #include "base/copy_bytes.h"
 #include "dp_copy.h"
+#include "pipeline/train.h"
 #include "send-queue/send_queue.h"
 #include "virt-to-phys/payload_ref.h"
 #include "wire/crc.h"
@@ -123,11 +124,28 @@ enum dp_answer dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m,
 	return answer;
 }
 
+_Static_assert(sizeof(struct payload_ref) <= TRAIN_ICRCS_AT &&
+		       TRAIN_ICRCS_AT + TRAIN_PACKETS_MAX * WIRE_ICRC_BYTES <=
+			       PAYLOAD_REF_BYTES_MIN,
+	       "ICRCs are behind the reference, within the room of its payload");
+
+static enum v2p_state referred_crcs(const uint8_t *place, uint32_t bytes, uint32_t packets,
+				    uint32_t *crcs)
+{
+	const uint8_t *at;
+	enum v2p_state s = payload_ref_follow(place, &at);
+
+	for (uint32_t i = 0; s == V2P_SUCCESS && i < packets; i++, at += bytes)
+		crcs[i] = wire_crc(0, at, bytes);
+	return s;
+}
+
 bool dp_refer(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
-	      uint32_t bytes)
+	      uint32_t packet_bytes, uint32_t packets, uint32_t *crcs)
 {
 	struct request *r = request_of(m);
 	const struct wqe_data *d = request_entries(m) + r->entry;
+	uint32_t bytes = packets * packet_bytes;
 
 	if (r->flags & REQUEST_INLINE || bytes > d->length - r->entry_bytes ||
 	    !payload_ref_make(e->v2p_port[STAGE_SEGMENTATION], V2P_WP_DATA,
@@ -137,6 +155,8 @@ bool dp_refer(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t 
 						   .length = bytes,
 						   .rights = V2P_LOCAL_READ},
 			      &q->payload_turn, dst))
+		return false;
+	if (crcs && unlikely(referred_crcs(dst, packet_bytes, packets, crcs) != V2P_SUCCESS))
 		return false;
 	used_of_entry(r, d, bytes);
 	r->sent_bytes += bytes;

@@ -21,11 +21,12 @@ enum dp_answer dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m,
 		       uint32_t bytes, uint32_t *crc);
 
 /*
- * Writes a reference to these bytes to dst (virt-to-phys/payload_ref.h) instead of copying them,
- * and moves the cursor on. False: the bytes are inline or not in one piece, or their translation
- * takes the slow path; nothing has changed, use dp_copy(). Stage segmentation.
+ * Writes a reference to the bytes of `packets` packets to dst (virt-to-phys/payload_ref.h) instead
+ * of copying them, and moves the cursor on. If crcs is not NULL, crcs[i] becomes the raw CRC of the
+ * bytes of packet i from state 0. False: the bytes are inline or not in one piece, or their
+ * translation takes the slow path; nothing has changed, use dp_copy(). Stage segmentation.
  */
 bool dp_refer(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
-	      uint32_t bytes);
+	      uint32_t packet_bytes, uint32_t packets, uint32_t *crcs);
 
 #endif

@@ -63,8 +63,42 @@ static struct rte_mbuf *copy_packet(struct engine *e, const struct qp *q,
 	return m;
 }
 
-/* Replaces a kept packet that was built for another path or migration state by a copy: the old
- * frame may still be in flight. */
+/* A reference with an ICRC? */
+static inline bool is_checked_reference(const struct packet *p)
+{
+	return p->flags & PACKET_REF && p->icrcs;
+}
+
+/*
+ * Copies the payload, `skip` bytes into what the reference at `place` names, into m, which is a
+ * copy of the rest: its client may be changing it all the time, and would spoil each repetition of
+ * a reference. If the payload is gone, m keeps a reference; the receiver will find it gone, too,
+ * and drop the packet. NULL: m is freed; another lcore holds the entry.
+ */
+static struct rte_mbuf *copy_referred(struct rte_mbuf *m, const uint8_t *place, uint32_t skip)
+{
+	struct packet *p = packet_of(m);
+	const uint8_t *at;
+	enum v2p_state found = payload_ref_follow(place, &at);
+
+	if (unlikely(found == V2P_PENDING)) {
+		rte_pktmbuf_free(m);
+		return NULL;
+	}
+	p->flags |= PACKET_CRC;
+	if (likely(found == V2P_SUCCESS)) {
+		p->payload_crc = wire_crc_copy(0, payload_of(m), at + skip, p->payload_bytes);
+		p->flags &= (uint8_t)~PACKET_REF;
+	}
+	if (found != V2P_SUCCESS || unlikely(!payload_ref_held(place))) {
+		payload_ref_part(payload_of(m), place, skip, p->payload_bytes);
+		p->flags |= PACKET_REF;
+	}
+	return m;
+}
+
+/* Replaces a kept packet by a copy, since it was built for another path or migration state, or may
+ * not be sent again as it is: the old frame may still be in flight. */
 static __rte_noinline struct rte_mbuf *packet_anew(struct engine *e, const struct qp *q,
 						   struct sw_element *sw)
 {
@@ -72,7 +106,14 @@ static __rte_noinline struct rte_mbuf *packet_anew(struct engine *e, const struc
 
 	if (!m)
 		return NULL;
-	memcpy(payload_of(m), payload_of(sw->m), packet_of(m)->payload_bytes);
+	if (is_checked_reference(packet_of(m)))
+		m = copy_referred(m, payload_of(sw->m), 0);
+	else
+		memcpy(payload_of(m), payload_of(sw->m), packet_of(m)->payload_bytes);
+	if (!m)
+		return NULL;
+	if (qp_spread(e, q) > 1)
+		packet_of(m)->flags = (uint8_t)(packet_of(m)->flags + PACKET_AGAIN);
 	rte_mbuf_refcnt_set(m, 2); /* one for the wire, one for MultiQueue */
 	rte_pktmbuf_free(sw->m);
 	sw->m = m;
@@ -92,6 +133,8 @@ struct rte_mbuf *packet_part(struct engine *e, const struct qp *q, const struct 
 	p->packets = packets;
 	p->headers.psn = psn;
 	p->headers.ackreq = 1;
+	if (is_checked_reference(p))
+		return copy_referred(m, payload_of(sw->m), skip * p->payload_bytes);
 	payload_ref_part(payload_of(m), payload_of(sw->m), skip * p->payload_bytes,
 			 packets * p->payload_bytes);
 	return m;
@@ -116,11 +159,14 @@ static __rte_noinline struct rte_mbuf *message_again(struct engine *e, const str
 	p = packet_of(m);
 	index = psn_sub(sw->psn, p->headers.psn);
 	if (index) {
-		part = train_part(payload, p->headers.opcode, p->payload_bytes, index);
+		part = payload +
+		       train_part_at(train_parts(p->headers.opcode, p->payload_bytes, p->icrcs),
+				     index);
 		wire_read_extensions(part, &p->headers);
 		payload = part + wire_extension_bytes(p->headers.opcode);
 	}
 	p->packets = 1;
+	p->flags &= (uint8_t)~PACKET_CRC; /* it is of the first message */
 	p->wqe_offset = sw->wqe_offset;
 	p->headers.psn = sw->psn;
 	p->headers.ackreq = 1;
@@ -135,7 +181,7 @@ struct rte_mbuf *packet_again(struct engine *e, const struct qp *q, struct sw_el
 	if (unlikely(p->packets > sw->packets))
 		return message_again(e, q, sw);
 
-	if (unlikely(p->turn != qp_way(q).turn))
+	if (unlikely(p->turn != qp_way(q).turn || is_checked_reference(p)))
 		return packet_anew(e, q, sw);
 	rte_mbuf_refcnt_update(sw->m, 1);
 	if (qp_spread(e, q) > 1 && packet_may_change(sw->m))

@@ -7,11 +7,11 @@
  *
  * The payload's CRC was computed with its copy (packet.payload_crc), so only the headers are read
  * here; for a short frame it is cheaper to read the whole frame once more. A frame that stays in
- * this daemon has no ICRC (pipeline/icrc.h).
+ * this daemon may have no ICRC (pipeline/icrc.h).
  */
 #include <errno.h>
 #include "context/path_class.h"
-#include "pipeline/message.h"
+#include "pipeline/train.h"
 #include "req_pkt_gen.h"
 #include "wire/crc.h"
 #include "wire/run.h"
@@ -57,6 +57,10 @@ static inline void finish_icrc(struct rte_mbuf *m)
 	const uint8_t *l3 = (uint8_t *)m->buf_addr + m->data_off + p->l3_offset;
 	uint32_t headers = payload - l3, bytes = p->payload_bytes, pad = p->headers.pad, crc;
 
+	if (p->packets > 1) {
+		train_put_icrcs(m, p);
+		return;
+	}
 	if (!(p->flags & PACKET_CRC)) {
 		crc = wire_icrc(l3, headers + bytes + pad, p->is_ipv6);
 	} else {
@@ -159,6 +163,7 @@ static inline bool build(struct engine *e, struct rpg_run *t, const struct qp *q
 {
 	struct packet *p = packet_of(m);
 	uint8_t *end = payload_of(m) + p->payload_bytes;
+	bool omitted;
 
 	if (rpg_run_continues(t, q, p))
 		rpg_stamp_next(e, t, m);
@@ -169,21 +174,23 @@ static inline bool build(struct engine *e, struct rpg_run *t, const struct qp *q
 	m->data_off = t->data_off;
 	m->data_len = m->pkt_len = t->data_len;
 	p->flags |= PACKET_BUILT;
-	m->ol_flags = t->icrc_omitted ? ICRC_OMITTED : 0;
+	omitted = p->packets > 1 || p->flags & PACKET_REF ? !p->icrcs : t->icrc_omitted;
+	m->ol_flags = omitted ? ICRC_OMITTED : 0;
 	if (p->packets > 1) {
 		m->ol_flags |= FRAME_TRAIN;
 		m->pkt_len *= p->packets;
 		e->rpg->ip_id += (uint16_t)(p->packets - 1);
 	}
-	if (p->flags & PACKET_REF) { /* the bytes after the reference are not read */
-		m->ol_flags |= ICRC_OMITTED | PAYLOAD_REF;
-		return false;
+	if (p->flags & PACKET_REF) {
+		m->ol_flags |= PAYLOAD_REF;
+		if (omitted) /* the bytes after the reference are not read */
+			return false;
 	}
 	if (t->pad)
 		memset(end, 0, t->pad);
-	if (t->icrc_omitted)
+	if (omitted)
 		wire_icrc_store(end + t->pad, 0);
-	return !t->icrc_omitted;
+	return !omitted;
 }
 
 /* The queue pair of p; NULL: it has been reset or destroyed. */

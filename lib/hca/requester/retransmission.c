@@ -592,7 +592,7 @@ static uint32_t walk_end(const struct qp *q)
 }
 
 /* The packets of an element from `psn` on, up to the end of the walk; *end: the PSN behind them.
- * NULL: no buffer. */
+ * NULL: as from packet_again.h. */
 static struct rte_mbuf *element_again(struct engine *e, const struct qp *q, struct sw_element *sw,
 				      uint32_t psn, uint32_t *end)
 {
@@ -603,6 +603,7 @@ static struct rte_mbuf *element_again(struct engine *e, const struct qp *q, stru
 		return packet_again(e, q, sw);
 	}
 	packets = RTE_MIN(packets, psn_sub(walk_end(q), psn));
+	packets = packet_part_most(sw, packets);
 	*end = psn_add(psn, packets);
 	return packet_part(e, q, sw, psn, packets);
 }
@@ -621,12 +622,12 @@ static struct rte_mbuf *read_request(struct engine *e, struct qp *q, const struc
 }
 
 /* The missing part of the element at a selective walk's cursor, as a packet. NULL: nothing is
- * missing (*none) or there is no buffer. */
+ * missing (*none), or not now. */
 static struct rte_mbuf *missing_part(struct engine *e, struct qp *q, struct sw_element *sw,
 				     struct rd_element *rd, bool *none)
 {
 	bool oldest = q->rrc.cursor.rd_place == q->mq.rd.consumed;
-	uint32_t first = 0, n = 0, psn = 0, end;
+	uint32_t first = 0, n = 0, psn = 0, end, again = rd ? 0 : sw->again;
 	struct rte_mbuf *m;
 
 	if (rd)
@@ -644,6 +645,8 @@ static struct rte_mbuf *missing_part(struct engine *e, struct qp *q, struct sw_e
 	if (m) {
 		round_trip_again(e, q, psn);
 		q->rrc.retransmit_psn = end;
+	} else if (!rd) {
+		sw->again = again;
 	}
 	return m;
 }
@@ -660,7 +663,7 @@ static void cursor_next(struct mq_cursor *c, const struct sw_element *sw,
 	}
 }
 
-/* The next packet to retransmit; retransmit_psn moves behind it. NULL: none left, or no buffer. The
+/* The next packet to retransmit; retransmit_psn moves behind it. NULL: none left, or not now. The
  * cursor stays at the element: the next call skips it, as it lies before that PSN. */
 static struct rte_mbuf *walk_next(struct engine *e, struct qp *q)
 {

@@ -185,6 +185,8 @@ static inline struct segment segment_next(const struct visit *v)
 					(left == bytes ? SEGMENT_LAST : 0)};
 }
 
+_Static_assert(PAYLOAD_REF_BYTES_MIN > CRC_WITH_COPY_BYTES, "references have a CRC, too");
+
 /* Should the CRC of a segment's payload be computed while it is copied? */
 static inline bool crc_with_copy(const struct visit *v, uint32_t bytes)
 {
@@ -216,15 +218,16 @@ static __rte_always_inline enum dp_answer segment_fill(struct visit *v, struct r
 						       struct segment s)
 {
 	uint8_t *payload = payload_of(m);
-	bool ref = may_refer(v, s.bytes) && dp_refer(v->e, v->q, v->m, payload, s.bytes);
 	uint32_t sum = 0, *crc = crc_with_copy(v, s.bytes) ? &sum : NULL;
+	bool ref = may_refer(v, s.bytes) && dp_refer(v->e, v->q, v->m, payload, s.bytes, 1, crc);
 	enum dp_answer answer = ref ? DP_COPIED : dp_copy(v->e, v->q, v->m, payload, s.bytes, crc);
 
 	if (unlikely(answer != DP_COPIED))
 		return answer;
 	fill_packet(v, m, s.bytes, crc, s.ends);
 	if (ref) {
-		packet_of(m)->flags = PACKET_REF;
+		packet_of(m)->flags |= PACKET_REF;
+		packet_of(m)->icrcs = crc != NULL;
 		count(rtc_counters(v->e), COUNTER_payload_refs);
 	}
 	note_segment(v, s);
@@ -254,18 +257,23 @@ static inline uint32_t rtc_train_packets(const struct visit *v, struct segment s
  * packet. */
 static bool rtc_train_fill(struct visit *v, struct rte_mbuf *m, struct segment *s)
 {
-	uint32_t packets = rtc_train_packets(v, *s), bytes = packets * s->bytes;
+	uint32_t packets = rtc_train_packets(v, *s), crcs[TRAIN_PACKETS_MAX];
+	bool icrcs = crc_with_copy(v, s->bytes);
 	struct packet *p = packet_of(m);
 
-	if (packets < 2 || !dp_refer(v->e, v->q, v->m, payload_of(m), bytes))
+	if (packets < 2 ||
+	    !dp_refer(v->e, v->q, v->m, payload_of(m), s->bytes, packets, icrcs ? crcs : NULL))
 		return false;
 	fill_packet(v, m, s->bytes, NULL, SEGMENT_MIDDLE);
 	p->flags = PACKET_REF;
+	p->icrcs = icrcs;
+	for (uint32_t i = 0; icrcs && i < packets; i++)
+		wire_icrc_store(train_icrc(payload_of(m), i), crcs[i]);
 	p->packets = packets;
 	count_n(rtc_counters(v->e), COUNTER_payload_refs, packets);
 	v->coupled += packets - 1;
 	s->packets = packets;
-	s->bytes = bytes;
+	s->bytes *= packets;
 	note_segment(v, *s);
 	return true;
 }
@@ -314,15 +322,18 @@ static inline void keep_segment(struct visit *v, struct rte_mbuf *m, struct segm
 /* Lets similar messages join the one in m, which was put last. */
 static inline void rtc_train_open(struct visit *v, struct rte_mbuf *m)
 {
-	const struct packet *p = packet_of(m);
+	struct packet *p = packet_of(m);
+	struct train_parts t;
 
 	if (!v->joins || p->flags & PACKET_REF)
 		return;
+	p->icrcs = !icrc_omitted(v->e->settings.icrc, &qp_path(v->q)->template);
+	t = train_parts(p->headers.opcode, p->payload_bytes, p->icrcs);
 	v->open = m;
 	v->open_opcode = v->r->opcode;
 	v->open_flags = v->r->flags & REQUEST_SOLICITED;
-	v->stride = train_stride(p->headers.opcode, p->payload_bytes);
-	v->part = payload_of(m) + train_parts_at(p->payload_bytes);
+	v->stride = t.stride;
+	v->part = payload_of(m) + t.first;
 }
 
 /* May the current request, a single packet of `bytes`, join the open train? */

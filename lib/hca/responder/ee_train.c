@@ -15,22 +15,49 @@ static inline bool is_expected(const struct qp *qp, const struct arrival *a)
 {
 	const struct wire_opcode *op = &wire_opcodes[a->headers.opcode];
 
-	return a->headers.psn == qp->ee.expected_psn && !qp->ee.gap && !a->congested &&
-	       a->payload_bytes == qp->mtu_bytes && qp->ee.message == message_of(op) &&
-	       qp_receives(qp_state(qp));
+	return a->headers.psn == qp->ee.expected_psn && !qp->ee.gap &&
+	       !(a->congested | a->singly) && a->payload_bytes == qp->mtu_bytes &&
+	       qp->ee.message == message_of(op) && qp_receives(qp_state(qp));
 }
 
-/* Copies from client to client. False: the sender gave the payload up while it was copied. */
-static inline bool copy_referred(const struct arrival *a, uint8_t *to, const uint8_t *from,
+/* Copies the packets one by one and checks the ICRC of each. False: one is wrong. The headers have
+ * not left the daemon, so the destination is right all the same: the sender may have changed the
+ * payload since. */
+static bool copy_checked(const struct rte_mbuf *m, const struct arrival *a, uint8_t *to,
+			 const uint8_t *from, bool nt)
+{
+	uint32_t bytes = a->payload_bytes, index = train_index(a), states[TRAIN_PACKETS_MAX], i;
+
+	train_icrc_headers(m, a->l3_offset, a->is_ipv6, index, a->packets, states);
+	for (i = 0; i < a->packets; i++, to += bytes, from += bytes)
+		if (unlikely(~copy_crc(states[i], to, from, bytes, nt) !=
+			     wire_icrc_load(train_icrc(a->payload, index + i))))
+			break;
+	if (unlikely(nt))
+		wire_crc_nt_fence();
+	return i == a->packets;
+}
+
+/* Copies from client to client. False: the sender changed the payload, or gave it up while it was
+ * copied. */
+static inline bool copy_referred(struct rte_mbuf *m, uint8_t *to, const uint8_t *from,
 				 uint32_t bytes, bool nt)
 {
-	copy_payload(to, from, bytes, nt);
+	struct arrival *a = arrival_of(m);
+
+	if (!a->icrc_bytes) {
+		copy_payload(to, from, bytes, nt);
+	} else if (unlikely(!copy_checked(m, a, to, from, nt))) {
+		a->singly = 1;
+		return false;
+	}
 	return payload_ref_held(a->payload);
 }
 
-static inline bool write_train(struct engine *e, struct qp *qp, const struct arrival *a,
+static inline bool write_train(struct engine *e, struct qp *qp, struct rte_mbuf *m,
 			       const uint8_t *from)
 {
+	const struct arrival *a = arrival_of(m);
 	struct write_addr w = wat_load(qp);
 	uint32_t bytes = train_bytes(a);
 	bool nt = ee_is_long(e, (uint64_t)qp->ee.received_bytes + w.left);
@@ -38,7 +65,7 @@ static inline bool write_train(struct engine *e, struct qp *qp, const struct arr
 
 	if (!(qp->access & ACCESS_REMOTE_WRITE) || w.left <= bytes ||
 	    unlikely(!ee_map_remote(e, qp, w.rkey, w.va, bytes, ACCESS_REMOTE_WRITE, &to)) ||
-	    unlikely(!copy_referred(a, to, from, bytes, nt)))
+	    unlikely(!copy_referred(m, to, from, bytes, nt)))
 		return false;
 	w.va += bytes;
 	w.left -= bytes;
@@ -47,9 +74,10 @@ static inline bool write_train(struct engine *e, struct qp *qp, const struct arr
 	return true;
 }
 
-static inline bool send_train(struct engine *e, struct qp *qp, const struct arrival *a,
+static inline bool send_train(struct engine *e, struct qp *qp, struct rte_mbuf *m,
 			      const uint8_t *from)
 {
+	const struct arrival *a = arrival_of(m);
 	uint32_t bytes = train_bytes(a);
 	uint64_t total = (uint64_t)qp->ee.received_bytes + bytes;
 	struct rwm_entry entry;
@@ -57,7 +85,7 @@ static inline bool send_train(struct engine *e, struct qp *qp, const struct arri
 
 	if (total > qp->rwm.length || rwm_fetch_entry(qp, &entry) != RWM_VALID_ENTRY ||
 	    entry.bytes < bytes || unlikely(!ee_map_entry(e, qp, &entry, bytes, &to)) ||
-	    unlikely(!copy_referred(a, to, from, bytes, ee_is_long(e, total))))
+	    unlikely(!copy_referred(m, to, from, bytes, ee_is_long(e, total))))
 		return false;
 	if (entry.bytes == bytes)
 		rwm_release_entry(qp);
@@ -80,9 +108,9 @@ bool ee_execute_train(struct engine *e, struct execution_engine *ee, struct coun
 		return false;
 	from += a->payload_skip;
 	if (a->headers.opcode == WIRE_RC_WRITE_MIDDLE)
-		done = write_train(e, qp, a, from);
+		done = write_train(e, qp, m, from);
 	else if (a->headers.opcode == WIRE_RC_SEND_MIDDLE)
-		done = send_train(e, qp, a, from);
+		done = send_train(e, qp, m, from);
 	if (unlikely(!done))
 		return false;
 	count_n(c, COUNTER_executed_bytes, train_bytes(a));

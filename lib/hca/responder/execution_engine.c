@@ -346,17 +346,21 @@ static inline enum v2p_state find_payload(const struct arrival *a, const uint8_t
 	return s;
 }
 
+/* Checks the ICRC, if that is still to be done. */
+static inline bool is_intact(struct rte_mbuf *m, const uint8_t *payload)
+{
+	const struct arrival *a = arrival_of(m);
+
+	return !a->icrc_bytes ||
+	       (a->payload_elsewhere ? train_referred_intact(m, payload) : arrival_intact(m));
+}
+
 static inline enum ee_then take_packet(struct engine *e, struct execution_engine *ee,
 				       struct counters *c, struct rte_mbuf *m)
 {
 	const uint8_t *payload;
 	enum v2p_state found = find_payload(arrival_of(m), &payload);
 
-	if (unlikely(!arrival_intact(m))) {
-		count(c, COUNTER_drop_rx_icrc);
-		ee->done[ee->done_count++] = m;
-		return EE_NEXT;
-	}
 	if (unlikely(found == V2P_KEY_ERR)) {
 		count(c, COUNTER_drop_payload_gone);
 		ee->done[ee->done_count++] = m;
@@ -364,6 +368,11 @@ static inline enum ee_then take_packet(struct engine *e, struct execution_engine
 	}
 	if (unlikely(found == V2P_PENDING))
 		return EE_AGAIN;
+	if (unlikely(!is_intact(m, payload))) {
+		count(c, COUNTER_drop_rx_icrc);
+		ee->done[ee->done_count++] = m;
+		return EE_NEXT;
+	}
 	return ee_execute(e, ee, c, m, payload);
 }
 

@@ -191,6 +191,10 @@ static inline void finish_icrc(struct rte_mbuf *m)
 	uint8_t *end = rte_pktmbuf_mtod(m, uint8_t *) + m->data_len - WIRE_ICRC_BYTES;
 	uint32_t icrc;
 
+	if (packet->packets > 1) {
+		train_put_icrcs(m, packet);
+		return;
+	}
 	if (packet->flags & PACKET_CRC)
 		icrc = ~wire_crc_combine(
 			wire_icrc_headers(l3, (unsigned)(payload - l3), packet->is_ipv6),
@@ -205,7 +209,7 @@ static inline void finish_icrc(struct rte_mbuf *m)
 static void pass_on(struct engine *e, struct resp_pkt_gen *p)
 {
 	for (unsigned i = 0; i < p->outs; i++)
-		if (!p->out[i]->ol_flags)
+		if (!(p->out[i]->ol_flags & ICRC_OMITTED))
 			finish_icrc(p->out[i]);
 	channel_note_coupled(&e->channel[CHANNEL_RESPG_TXA], p->coupled);
 	p->coupled = 0;
@@ -274,12 +278,13 @@ static inline void respg_train_open(const struct engine *e, struct resp_pkt_gen 
 {
 	struct resp_run *t = &p->run;
 	struct rte_mbuf *m = p->out[p->outs - 1];
+	struct train_parts parts = train_parts(t->opcode, t->payload_bytes, !t->icrc_omitted);
 
 	if (!engine_setting(e, payload_refs) || engine_is_watched(e))
 		return;
 	t->open = m;
-	t->part = payload_of(m) + train_parts_at(t->payload_bytes);
-	t->stride = train_stride(t->opcode, t->payload_bytes);
+	t->part = payload_of(m) + parts.first;
+	t->stride = parts.stride;
 	t->next_psn = psn_add(psn, 1);
 }
 
@@ -375,11 +380,14 @@ static enum v2p_state copy_read(struct engine *e, const struct qp *qp, const str
 	return V2P_SUCCESS;
 }
 
-/* Makes a reference to the payload of `packets` instead of a copy. False: copy it. */
+/* Makes a reference to the payload of `packets` instead of a copy. False: copy it. With an ICRC it
+ * is copied: its owner may change the memory at any time, which would make the ICRC of a reference
+ * wrong. */
 static inline bool refer_read(struct engine *e, const struct qp *qp, const struct answer *a,
 			      uint8_t *dst, uint32_t bytes, uint32_t packets)
 {
 	if (bytes < PAYLOAD_REF_BYTES_MIN || !engine_setting(e, payload_refs) ||
+	    !icrc_omitted(e->settings.icrc, &qp_path(qp)->template) ||
 	    !payload_ref_make(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
 			      &(struct v2p_access){.pd = qp->pd,
 						   .key = a->rkey,

@@ -97,7 +97,7 @@ TEST(payload_refs__need_two_willing_ends_that_show_nobody)
 	} rows[] = {
 		{{NULL}, {true, true}},
 		{{"hca0.tx_copy=always"}, {false, false}},
-		{{"hca1.icrc=always"}, {false, false}},
+		{{"hca1.icrc=always"}, {true, true}},
 		{{"hca1.capture=/tmp/c"}, {false, false}},
 		{{"hca0.loss=0.1"}, {false, false}},
 		{{"hca0.mark=0.1"}, {false, false}},

@@ -129,9 +129,9 @@ TEST(dp_refer__inline)
 	request_of(m)->data_first =
 		RTE_ALIGN_CEIL(request_of(m)->data_first, sizeof(entry)); /* as entries are */
 	memcpy(request_wqe(m) + request_of(m)->data_first, &entry, sizeof(entry));
-	assert_false(dp_refer(fx->e, fx->qp[0], m, dst, 700));
+	assert_false(dp_refer(fx->e, fx->qp[0], m, dst, 700, 1, NULL));
 	request_of(m)->flags &= (uint8_t)~REQUEST_INLINE;
-	assert_true(dp_refer(fx->e, fx->qp[0], m, dst, 700));
+	assert_true(dp_refer(fx->e, fx->qp[0], m, dst, 700, 1, NULL));
 	rte_mbuf_raw_free(m);
 }
 

@@ -36,10 +36,17 @@ static inline unsigned int wire_extension_bytes(uint8_t opcode)
 }
 
 /*
- * Turns a private copy of a train's frame (pipeline/train.h) into that of its packet `index`: sets
- * PSN, AckReq, IPv4 identification and checksum. `f` is what wire_parse_frame() says of it.
+ * Turns a private copy of the headers of a train's frame (pipeline/train.h), from the IP header to
+ * the BTH at least, into those of its packet `index`: sets PSN, AckReq, IPv4 identification and
+ * checksum.
  */
-void wire_take_place(uint8_t *frame, const struct wire_frame *f, uint32_t index, bool last);
+void wire_take_place(uint8_t *l3, bool ipv6, uint32_t index, bool last);
+
+/* Where the BTH is, from the IP header on. */
+static inline unsigned int wire_bth_at(bool ipv6)
+{
+	return (ipv6 ? WIRE_IPV6_BYTES : WIRE_IPV4_BYTES) + WIRE_UDP_BYTES;
+}
 
 /* Gives a copied IPv4 header another identification (host order). */
 static inline void wire_renumber(uint8_t *l3, uint16_t ip_id)

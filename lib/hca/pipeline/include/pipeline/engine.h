@@ -78,7 +78,7 @@ struct engine_settings {
 	bool priority_tag;		  /* tag packets with VLAN 0 if there is no VLAN */
 	bool e2e_credits;		  /* generate end-to-end credits; false: 11111b */
 	enum icrc_mode icrc;
-	bool payload_refs; /* with ICRC_NEVER: packets may refer to their payload */
+	bool payload_refs; /* packets may refer to their payload, and form trains */
 };
 
 /* A setting that may change while lcores run: read once where it is used. */

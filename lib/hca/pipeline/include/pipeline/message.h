@@ -113,7 +113,8 @@ struct packet {
 	uint8_t l3_offset, is_ipv6; /* of the frame; ReqPktGen */
 	uint8_t turn;		    /* of the QP's way when it was made (struct qp_way) */
 	uint32_t packets;	    /* more than 1: a train, payload_bytes each */
-	uint64_t epoch;	     /* of the QP when it was made: after a reset its number is the same */
+	bool icrcs;	/* of references and trains: they have ICRCs. For others the path decides */
+	uint64_t epoch; /* of the QP when it was made: after a reset its number is the same */
 	uint32_t wqe_offset; /* of the request that it is part of: for traces and captures. Not set
 				in responses */
 	struct wire_headers headers;
@@ -143,6 +144,7 @@ struct arrival {
 	uint16_t part_bytes;	/* from one part to the next */
 	uint16_t part_headers;	/* bytes of extension headers in each */
 	uint8_t is_ipv6;
+	uint8_t singly; /* of a train: an ICRC was wrong, ExecutionEngine takes it packet by packet */
 	uint8_t payload_elsewhere; /* the frame holds a reference, which payload_ref_follow()
 				      resolves for the current poll */
 	uint8_t response;	   /* EE→RESPG: enum response_kind */
@@ -209,7 +211,7 @@ static inline uint8_t *payload_of(const struct rte_mbuf *m)
 }
 
 /*
- * Checks the ICRC of a frame if HeaderParser has left that to the module that copies the payload:
+ * Checks the ICRC of a frame that holds its payload, if HeaderParser has left that to the copy:
  * right before the copy, so that the payload enters the cache only once. Must be called before
  * anything in the packet is trusted. HeaderParser has checked short frames; those with ICRC_OMITTED
  * need no check.

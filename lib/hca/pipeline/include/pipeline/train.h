@@ -7,7 +7,8 @@
  * consecutive; otherwise they differ only in what is listed here. There are two kinds:
  *
  *   - Middle packets of one message, each of one path MTU. The frame carries a reference
- *     (PAYLOAD_REF) to the payload of all of them.
+ *     (PAYLOAD_REF) to the payload of all of them, and behind it their ICRCs, unless they are
+ *     omitted.
  *
  *   - Single-packet messages of the same operation and length. The frame of the first is complete;
  *     each of the others is a part behind it in the same buffer: its extension headers and payload,
@@ -15,6 +16,9 @@
  *
  *        buffer:  ... headers | payload | pad, ICRC |  | ext | payload |  | ext | payload | ...
  *                 |<---- data_len, the first ---->|  |<-- stride -->|
+ *
+ *     With ICRCs, a part also has its own IP, UDP and base headers in front, right-aligned in
+ *     TRAIN_HEADERS_BYTES, and pad and ICRC behind its payload: an ICRC takes one pass over it.
  *
  * The frame has the headers of the first packet, except that AckReq is the last packet's. It is
  * marked FRAME_TRAIN; data_len is the length of one packet's frame, pkt_len the sum over all
@@ -55,37 +59,83 @@ static inline uint64_t frames_bytes(struct rte_mbuf *const *m, unsigned n)
 
 /* ---- parts ---- */
 
-enum { TRAIN_ALIGN = 8 };
+enum {
+	TRAIN_ALIGN = 8,
+	TRAIN_HEADERS_BYTES = 64,
+	TRAIN_TAIL_BYTES = 8, /* pad and ICRC, aligned */
+};
 
-/* Offset of the first part from the frame's payload: behind pad and ICRC. */
-static inline uint32_t train_parts_at(uint32_t payload_bytes)
+/* Where the parts of a train are. */
+struct train_parts {
+	uint32_t first;	 /* offset of the extension headers of packet 1 from the frame's payload */
+	uint32_t stride; /* from one part to the next */
+};
+
+static inline struct train_parts train_parts(uint8_t opcode, uint32_t payload_bytes, bool icrcs)
 {
-	return RTE_ALIGN_CEIL(payload_bytes + 3 + WIRE_ICRC_BYTES, (uint32_t)TRAIN_ALIGN);
+	uint32_t frame = payload_bytes + 3 + WIRE_ICRC_BYTES;
+	uint32_t part = wire_extension_bytes(opcode) + payload_bytes;
+	struct train_parts t = {.first = RTE_ALIGN_CEIL(frame, (uint32_t)TRAIN_ALIGN),
+				.stride = RTE_ALIGN_CEIL(part, (uint32_t)TRAIN_ALIGN)};
+
+	if (icrcs) {
+		t.first += TRAIN_HEADERS_BYTES;
+		t.stride += TRAIN_HEADERS_BYTES + TRAIN_TAIL_BYTES;
+	}
+	return t;
 }
 
-/* Bytes from one part to the next. */
-static inline uint32_t train_stride(uint8_t opcode, uint32_t payload_bytes)
+/* Offset of the extension headers of packet `index` >= 1 (packet 0 has no part). */
+static inline uint32_t train_part_at(struct train_parts t, uint32_t index)
 {
-	return RTE_ALIGN_CEIL(wire_extension_bytes(opcode) + payload_bytes, (uint32_t)TRAIN_ALIGN);
+	return t.first + (index - 1) * t.stride;
 }
 
-/* The part of packet `index` >= 1; `payload` is the frame's (packet 0 has no part). */
-static inline const uint8_t *train_part(const uint8_t *payload, uint8_t opcode,
-					uint32_t payload_bytes, uint32_t index)
+/* ---- ICRCs ---- */
+
+enum { TRAIN_ICRCS_AT = 256 }; /* behind the reference */
+
+/* Where a train of referred packets has the ICRC of packet `index`; `payload` is where the frame
+ * has the reference. */
+static inline uint8_t *train_icrc(const uint8_t *payload, uint32_t index)
 {
-	return payload + train_parts_at(payload_bytes) +
-	       (index - 1) * train_stride(opcode, payload_bytes);
+	return (uint8_t *)payload + TRAIN_ICRCS_AT + index * WIRE_ICRC_BYTES;
 }
 
 /*
- * Writes packet `index` of a train as a frame of its own, of m->data_len bytes, with zeros in place
- * of the ICRC. If the payload is by reference, the frame has the train's reference, and this
- * packet's payload begins *skip bytes into what it refers to; otherwise *skip is 0. False: the
- * train is not a valid frame.
+ * Stores the ICRCs of a train that has been built. If it refers to its payload, the place of each
+ * ICRC holds the CRC of that packet's payload, from state 0, until then. `p` describes the train:
+ * l3_offset, is_ipv6, payload_bytes and packets are read.
+ */
+void train_put_icrcs(struct rte_mbuf *m, const struct packet *p);
+
+/* CRC states after the headers of packets [index, index + n) of a frame, which may be a single
+ * packet. */
+void train_icrc_headers(const struct rte_mbuf *m, uint32_t l3_offset, bool ipv6, uint32_t index,
+			uint32_t n, uint32_t *states);
+
+/* Are all ICRCs of a train in parts right? f: what wire_parse_frame() says of the frame. */
+bool train_parts_intact(const struct rte_mbuf *m, const struct wire_frame *f);
+
+/*
+ * Writes packet `index` of a train as a frame of its own, of m->data_len bytes, with its ICRC, or
+ * zeros if that is omitted. If the payload is by reference, the frame has the train's reference,
+ * and this packet's payload begins *skip bytes into what it refers to; otherwise *skip is 0. False:
+ * the train is not a valid frame.
  */
 bool train_write_packet(uint8_t *frame, const struct rte_mbuf *m, uint32_t index, uint32_t *skip);
 
 /* ---- received ---- */
+
+/* The place of the first packet that is left, in the train as it was sent. Only of references. */
+static inline uint32_t train_index(const struct arrival *a)
+{
+	return a->payload_skip / a->payload_bytes;
+}
+
+/* Is the ICRC of the first packet that is left right? The frame, which may be a single packet,
+ * refers to its payload, now at `payload`. */
+bool train_referred_intact(const struct rte_mbuf *m, const uint8_t *payload);
 
 /* Payload bytes of all packets that are left. */
 static inline uint32_t train_bytes(const struct arrival *a)
@@ -121,6 +171,7 @@ static inline struct rte_mbuf *train_split(struct rte_mempool *clones, struct rt
 	if (unlikely(!front))
 		return NULL;
 	rte_pktmbuf_attach(front, m);
+	front->pkt_len = m->pkt_len; /* so that frame_packets() counts the whole train */
 	*arrival_of(front) = *arrival_of(m);
 	arrival_of(front)->packets = n;
 	arrival_of(front)->headers.ackreq = 0;
