@@ -3,17 +3,21 @@
 # Two HCAs of one daemon, joined by rings: every operation, all data verified; then the demo.
 . "$(dirname "$0")/lib.sh"
 
+# once NAME: payloads of 512 bytes and more were copied once, from client to client, and no packet went missing.
+once() {
+	"$TOOL" --socket "$SCRATCH/$1.sock" counters --all >"$SCRATCH/counters" &&
+		grep -qE ' payload_refs +[1-9]' "$SCRATCH/counters" &&
+		! grep -qE ' (drop_payload_gone|drop_rx_icrc) +[1-9]' "$SCRATCH/counters"
+}
+
 ring_config >"$SCRATCH/ring.conf"
+daemon icrc -c "$SCRATCH/ring.conf" --set left.icrc=always --set right.icrc=always
+every_operation pair icrc
+check 'with ICRCs, payload is copied once' once icrc
+check 'the daemon ends cleanly' stop "$started"
 daemon ring -c "$SCRATCH/ring.conf"
 every_operation pair ring
-
-# Payloads of 512 bytes and more were copied once, from client to client, and none went missing.
-once() {
-	"$TOOL" --socket "$SCRATCH/ring.sock" counters --all >"$SCRATCH/counters" &&
-		grep -qE ' payload_refs +[1-9]' "$SCRATCH/counters" &&
-		! grep -qE ' drop_payload_gone +[1-9]' "$SCRATCH/counters"
-}
-check 'payload is copied once' once
+check 'payload is copied once' once ring
 
 # As `make demo` shows it: the table, at the end what was verified, and neither what the daemon says nor counters.
 demo() { "$(dirname "$0")/../../app/demo.sh" "$BUILD"; }
