@@ -354,3 +354,39 @@ TEST(refs__that_are_sent_again_wait_for_the_entry)
 	send_again_while_held(false);
 	send_again_while_held(true);
 }
+
+/* Notes the UDP source port of each SEND; arg: where, the next one's place behind it. */
+static bool note_port(struct sim *s, int from, const uint8_t *frame, unsigned bytes, void *arg)
+{
+	uint16_t **place = arg;
+	struct wire_frame f;
+
+	if (from == 0 && wire_parse_frame(frame, bytes, &f) == WIRE_OK)
+		*(*place)++ = f.sport;
+	return false;
+}
+
+/* With several ways, what is sent again takes another one. */
+TEST(refs__that_are_sent_again_take_another_way)
+{
+	for (unsigned ways = 1; ways <= 2; ways++) {
+		uint16_t ports[64] = {0}, *place = ports;
+		struct sim_params p = SIM_PARAMS_DEFAULT;
+		struct sim *s;
+		struct cqe c;
+
+		p.icrcs = p.equal = true;
+		p.settings = rig_settings();
+		p.settings->path_spread = ways;
+		s = two_hcas(&p);
+		s->faults.drop_mask = 1;
+		s->tap = note_port;
+		s->tap_arg = &place;
+		sim_post_recv(s, 1, 0, REMOTE, BYTES);
+		sim_post(s, 0, 0, &SIM_WR(USER_SEND, 0, BYTES));
+		assert_true(sim_wait(s, 0, &c, 5000 * MS));
+		assert_true(place - ports >= 2);
+		assert_int_equal(ports[0] != ports[1], ways == 2);
+		over(s);
+	}
+}
