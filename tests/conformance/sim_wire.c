@@ -48,10 +48,12 @@ static int destination(const struct sim *s, int from, const uint8_t *frame)
 
 /* What is corrupted has an ICRC, by which it shows; a frame that refers to its payload cannot have
  * one and is lost. */
-static void corrupt(struct sim *s, struct rte_mbuf *m)
+static void corrupt(struct sim *s, struct rte_mbuf *m, unsigned parts)
 {
+	unsigned bytes = m->data_len + (m->ol_flags & ICRC_OMITTED ? 0 : parts);
+
 	icrc_complete(m);
-	*rte_pktmbuf_mtod_offset(m, uint8_t *, 14 + sim_random(s) % (m->data_len - 14)) ^=
+	*rte_pktmbuf_mtod_offset(m, uint8_t *, 14 + sim_random(s) % (bytes - 14)) ^=
 		1u << sim_random(s) % 8;
 }
 
@@ -73,18 +75,18 @@ static void wire_put(struct sim *s, int from, int to, const uint8_t *frame, unsi
 		     uint64_t marks, uint32_t packets, uint64_t delay_ns)
 {
 	struct sim_wire_end *end = &s->end[to];
+	unsigned parts = parts_bytes(frame, bytes, marks, packets);
 	struct rte_mbuf *m;
 
 	if (end->count == SIM_WIRE_FRAMES || !(m = rte_pktmbuf_alloc(s->packets))) {
 		s->no_room++;
 		return;
 	}
-	memcpy(rte_pktmbuf_append(m, bytes), frame,
-	       bytes + parts_bytes(frame, bytes, marks, packets));
+	memcpy(rte_pktmbuf_append(m, bytes), frame, bytes + parts);
 	m->pkt_len *= packets;
 	m->ol_flags |= marks;
 	if (!(marks & PAYLOAD_REF) && hurt(s, s->faults.corrupt_ppm))
-		corrupt(s, m);
+		corrupt(s, m, parts);
 	if (s->net)
 		sim_network_send(s->net, from, to, m, s->now_ns, delay_ns);
 	else
@@ -135,6 +137,23 @@ static bool is_undivided(const struct sim *s)
 					   s->tap || s->net);
 }
 
+/* Fails unless a packet of the train m, with its headers in `frame`, has the ICRC that it would have
+ * if it had been sent alone. */
+static void check_icrc(const struct rte_mbuf *m, const uint8_t *frame, const struct wire_frame *f,
+		       uint32_t skip)
+{
+	uint8_t whole[FRAME_BYTES_MAX];
+
+	memcpy(whole, frame, m->data_len);
+	if (m->ol_flags & PAYLOAD_REF &&
+	    !payload_ref_copy(frame + f->payload_offset, skip, whole + f->payload_offset,
+			      f->payload_bytes))
+		return;
+	if (wire_icrc(whole + f->l3_offset, f->transport_end - f->l3_offset, f->is_ipv6) !=
+	    wire_icrc_load(whole + f->transport_end))
+		abort();
+}
+
 /* Packet number `index` of a train, as if it had been sent alone. */
 static void send_part(struct sim *s, int from, const struct rte_mbuf *m, uint32_t index)
 {
@@ -148,6 +167,8 @@ static void send_part(struct sim *s, int from, const struct rte_mbuf *m, uint32_
 	for (unsigned i = f.payload_offset + f.payload_bytes; i < f.transport_end; i++)
 		if (!(m->ol_flags & PAYLOAD_REF) && frame[i]) /* the pad */
 			abort();
+	if (!(m->ol_flags & ICRC_OMITTED))
+		check_icrc(m, frame, &f, skip);
 	if (m->ol_flags & PAYLOAD_REF)
 		payload_ref_part(frame + f.payload_offset, frame + f.payload_offset, skip,
 				 f.payload_bytes);

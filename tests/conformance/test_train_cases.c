@@ -787,3 +787,37 @@ TEST(trains__of_responses_leave_time_to_others)
 	assert_true(sim_settle(s, 60000 * MS));
 	sim_destroy(s);
 }
+
+static bool look(struct sim *s, int from, const uint8_t *frame, unsigned bytes, void *arg)
+{
+	return false;
+}
+
+/* A wire that somebody looks at sees the packets of a train one by one, and fails if one has another
+ * ICRC than it would have alone. */
+TEST(trains__have_the_icrcs_of_their_packets)
+{
+	static const struct {
+		uint8_t opcode;
+		uint32_t bytes;
+	} rows[] = {{USER_RDMA_WRITE, BYTES}, {USER_SEND, BYTES},   {USER_RDMA_WRITE, 61},
+		    {USER_SEND, 500},	      {USER_RDMA_READ, 61}, {USER_ATOMIC_FA, 8}};
+
+	for (unsigned i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		struct sim_params p = SIM_PARAMS_DEFAULT;
+		struct sim *s;
+
+		p.payload_refs = p.icrcs = p.no_credits = true;
+		p.ipv6 = i & 1;
+		s = sim_create(&p);
+		s->tap = look;
+		sim_post(s, 0, 0, &SIM_WR(USER_RDMA_WRITE, 0, 8, .remote = REMOTE));
+		assert_true(sim_settle(s, MS));
+		memset(s->node[0].memory, 0x5a, BYTES);
+		post_many(s, rows[i / 2].opcode, rows[i / 2].bytes);
+		assert_true(sim_settle(s, 100 * MS));
+		assert_int_equal(sim_counter(s, 1, COUNTER_drop_rx_icrc), 0);
+		assert_true(sim_quiet(s));
+		sim_destroy(s);
+	}
+}

@@ -306,11 +306,15 @@ struct message_row {
 
 #define SENDS(bytes)	     PLAIN(USER_SEND, bytes)
 #define PLAIN(opcode, bytes) opcode, 0, bytes, 0, NONE, .receives = MESSAGES
+#define CORRUPTED	     .faults = {.corrupt_ppm = 1000000, .most_lost = 6}
 #define EARLY		     .faults = {.reorder_ppm = 500000, .delay_ns = 9000}
 
 static const struct message_row messages[] = {
 	{"WRITEs", PLAIN(USER_RDMA_WRITE, 64), .whole = true},
 	{"WRITEs of an odd length", PLAIN(USER_RDMA_WRITE, 61), .unsignaled = true, .whole = true},
+	{"corrupted WRITEs", PLAIN(USER_RDMA_WRITE, 61), CORRUPTED},
+	{"corrupted WRITEs of which a few fit", PLAIN(USER_RDMA_WRITE, 500), CORRUPTED},
+	{"corrupted READs", PLAIN(USER_RDMA_READ, 61), CORRUPTED},
 	{"WRITEs of a byte", PLAIN(USER_RDMA_WRITE, 1), .is_inline = true, .whole = true},
 	{"WRITEs without payload", PLAIN(USER_RDMA_WRITE, 0)},
 	{"WRITEs of which two fit into a buffer", PLAIN(USER_RDMA_WRITE, 511), .whole = true},
