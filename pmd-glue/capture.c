@@ -47,8 +47,8 @@ static uint32_t make_whole(const struct capture *c, const struct rte_mbuf *m, ui
 }
 
 /* Copies packet `index` of a frame. Returns the number of valid bytes in the copy. */
-static uint32_t copy_of_packet(const struct capture *c, const struct rte_mbuf *m, uint32_t index,
-			       uint8_t *copy, uint32_t captured)
+static uint32_t copy_bytes(const struct capture *c, const struct rte_mbuf *m, uint32_t index,
+			   uint8_t *copy, uint32_t captured)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
 	uint8_t whole[FRAME_BYTES_MAX];
@@ -75,7 +75,7 @@ static bool copy_packet(struct capture *c, struct capture_head *ring, uint16_t q
 		w->dropped++;
 		return false;
 	}
-	record.captured = copy_of_packet(c, m, index, (uint8_t *)(r + 1), record.captured);
+	record.captured = copy_bytes(c, m, index, (uint8_t *)(r + 1), record.captured);
 	record.dropped = w->dropped_since;
 	w->dropped_since = 0;
 	*r = record;

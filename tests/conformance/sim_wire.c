@@ -46,8 +46,8 @@ static int destination(const struct sim *s, int from, const uint8_t *frame)
 	return s->nodes == 2 ? !from : frame[5] - 1;
 }
 
-/* What is corrupted has an ICRC, by which it shows; a frame that refers to its payload cannot have
- * one and is lost. */
+/* What is corrupted has an ICRC, by which it shows; a frame that refers to its payload does not hold
+ * what could be corrupted, and is lost. */
 static void corrupt(struct sim *s, struct rte_mbuf *m, unsigned parts)
 {
 	unsigned bytes = m->data_len + (m->ol_flags & ICRC_OMITTED ? 0 : parts);

@@ -2,8 +2,8 @@
 /*
  * Trains (pipeline/train.h): whatever happens to a train, the outcome is that of its packets sent
  * one by one. Each row runs with single packets and with trains that the wire keeps whole, without
- * and with ICRCs, and compares what clients and peers see. First trains of middle packets, then of single-packet
- * messages.
+ * and with ICRCs, and compares what clients and peers see. First trains of middle packets, then of
+ * single-packet messages.
  */
 #include <rte_ether.h>
 #include "rig.h"

@@ -49,9 +49,9 @@ static const enum counter parse_counters[WIRE_ERR_COUNT] = {
 
 static bool icrc_later(const struct rte_mbuf *m, const struct wire_frame *f)
 {
-	if (m->ol_flags & (ICRC_OMITTED | FRAME_TRAIN | PAYLOAD_REF))
-		return (m->ol_flags & (ICRC_OMITTED | PAYLOAD_REF)) == PAYLOAD_REF;
-	return f->payload_bytes > ICRC_HERE_BYTES;
+	if (m->ol_flags & PAYLOAD_REF)
+		return !(m->ol_flags & ICRC_OMITTED);
+	return f->payload_bytes > ICRC_HERE_BYTES && !(m->ol_flags & (ICRC_OMITTED | FRAME_TRAIN));
 }
 
 static bool icrc_right(const struct rte_mbuf *m, const struct wire_frame *f)

@@ -31,8 +31,8 @@ void train_icrc_headers(const struct rte_mbuf *m, uint32_t l3_offset, bool ipv6,
 
 /* The packets of a train in parts, each from its IP header to its ICRC. */
 struct parts {
-	const uint8_t *first; /* of the frame */
-	uint8_t *second;      /* of packet 1; that of packet i is i - 1 strides behind */
+	uint8_t *first;	 /* of the frame */
+	uint8_t *second; /* of packet 1; that of packet i is i - 1 strides behind */
 	uint32_t stride;
 	uint32_t own;	  /* bytes of IP, UDP and BTH, which parts have only with ICRCs */
 	uint32_t headers; /* bytes to the payload */
@@ -85,7 +85,7 @@ static void put_parts(const struct rte_mbuf *m, const struct parts *t)
 	p = t->second; /* a loop of its own, as above */
 	for (uint32_t i = 1; i < t->packets; i++, p += t->stride)
 		wire_icrc_store(p + t->bytes, wire_icrc(p, t->bytes, t->ipv6));
-	wire_icrc_store((uint8_t *)t->first + t->bytes, first_icrc(m, t));
+	wire_icrc_store(t->first + t->bytes, first_icrc(m, t));
 }
 
 bool train_parts_intact(const struct rte_mbuf *m, const struct wire_frame *f)

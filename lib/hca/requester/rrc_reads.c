@@ -344,6 +344,25 @@ static inline struct rd_element *train_due(struct engine *e, const struct qp *q,
 	return rd;
 }
 
+/* Copies the payload of a frame that holds it, and checks the ICRC on the way if that is still to be
+ * done. */
+static inline bool copy_held(struct rte_mbuf *m, uint8_t *to)
+{
+	const struct arrival *a = arrival_of(m);
+	const uint8_t *l3 = rte_pktmbuf_mtod_offset(m, const uint8_t *, a->l3_offset);
+	uint32_t headers = (uint32_t)(a->payload - l3), state;
+
+	if (!a->icrc_bytes) {
+		copy_bytes(to, a->payload, a->payload_bytes);
+		return true;
+	}
+	state = wire_icrc_headers(l3, headers, a->is_ipv6);
+	state = wire_crc_copy(state, to, a->payload, a->payload_bytes);
+	state = wire_crc(state, a->payload + a->payload_bytes,
+			 a->icrc_bytes - headers - a->payload_bytes);
+	return ~state == wire_icrc_load(l3 + a->icrc_bytes);
+}
+
 /* Copies the payload. False: it is gone, or the ICRC is wrong. Then part of the READ's buffer may
  * have been overwritten, which harms nothing: the READ is not complete, and a packet does not
  * choose the address. */
@@ -353,7 +372,7 @@ static inline bool copy_middle(struct rte_mbuf *m, uint8_t *to, uint32_t bytes)
 	const uint8_t *from;
 
 	if (!a->payload_elsewhere)
-		return arrival_copy_intact(m, to);
+		return copy_held(m, to);
 	if (unlikely(payload_ref_follow(a->payload, &from) != V2P_SUCCESS))
 		return false;
 	copy_bytes(to, from + a->payload_skip, bytes);

@@ -187,11 +187,16 @@ static inline struct segment segment_next(const struct visit *v)
 
 _Static_assert(PAYLOAD_REF_BYTES_MIN > CRC_WITH_COPY_BYTES, "references have a CRC, too");
 
+/* Do the packets that the queue pair sends now have an ICRC? */
+static inline bool has_icrcs(const struct visit *v)
+{
+	return !icrc_omitted(v->e->settings.icrc, &qp_path(v->q)->template);
+}
+
 /* Should the CRC of a segment's payload be computed while it is copied? */
 static inline bool crc_with_copy(const struct visit *v, uint32_t bytes)
 {
-	return bytes > CRC_WITH_COPY_BYTES &&
-	       !icrc_omitted(v->e->settings.icrc, &qp_path(v->q)->template);
+	return bytes > CRC_WITH_COPY_BYTES && has_icrcs(v);
 }
 
 static inline void note_segment(struct visit *v, struct segment s)
@@ -327,7 +332,7 @@ static inline void rtc_train_open(struct visit *v, struct rte_mbuf *m)
 
 	if (!v->joins || p->flags & PACKET_REF)
 		return;
-	p->icrcs = !icrc_omitted(v->e->settings.icrc, &qp_path(v->q)->template);
+	p->icrcs = has_icrcs(v);
 	t = train_parts(p->headers.opcode, p->payload_bytes, p->icrcs);
 	v->open = m;
 	v->open_opcode = v->r->opcode;

@@ -351,8 +351,8 @@ static inline bool is_intact(struct rte_mbuf *m, const uint8_t *payload)
 {
 	const struct arrival *a = arrival_of(m);
 
-	return !a->icrc_bytes ||
-	       (a->payload_elsewhere ? train_referred_intact(m, payload) : arrival_intact(m));
+	return a->payload_elsewhere && a->icrc_bytes ? train_referred_intact(m, payload)
+						     : arrival_intact(m);
 }
 
 static inline enum ee_then take_packet(struct engine *e, struct execution_engine *ee,

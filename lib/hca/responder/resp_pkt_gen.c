@@ -278,10 +278,11 @@ static inline void respg_train_open(const struct engine *e, struct resp_pkt_gen 
 {
 	struct resp_run *t = &p->run;
 	struct rte_mbuf *m = p->out[p->outs - 1];
-	struct train_parts parts = train_parts(t->opcode, t->payload_bytes, !t->icrc_omitted);
+	struct train_parts parts;
 
 	if (!engine_setting(e, payload_refs) || engine_is_watched(e))
 		return;
+	parts = train_parts(t->opcode, t->payload_bytes, !t->icrc_omitted);
 	t->open = m;
 	t->part = payload_of(m) + parts.first;
 	t->stride = parts.stride;

@@ -42,7 +42,6 @@
  */
 #include <stdint.h>
 #include <rte_mbuf.h>
-#include "base/copy_bytes.h"
 #include "base/limits.h"
 #include "wire/crc.h"
 #include "wire/headers.h"
@@ -224,25 +223,6 @@ static inline bool arrival_intact(struct rte_mbuf *m)
 	if (!a->icrc_bytes)
 		return true;
 	return wire_icrc(l3, a->icrc_bytes, a->is_ipv6) == wire_icrc_load(l3 + a->icrc_bytes);
-}
-
-/* Copies the payload of a frame that holds it, and checks the ICRC on the way if that is still to
- * be done. False: it is wrong, but the copy has been made. */
-static inline bool arrival_copy_intact(struct rte_mbuf *m, uint8_t *to)
-{
-	const struct arrival *a = arrival_of(m);
-	const uint8_t *l3 = rte_pktmbuf_mtod_offset(m, const uint8_t *, a->l3_offset);
-	uint32_t headers = (uint32_t)(a->payload - l3), state;
-
-	if (!a->icrc_bytes) {
-		copy_bytes(to, a->payload, a->payload_bytes);
-		return true;
-	}
-	state = wire_icrc_headers(l3, headers, a->is_ipv6);
-	state = wire_crc_copy(state, to, a->payload, a->payload_bytes);
-	state = wire_crc(state, a->payload + a->payload_bytes,
-			 a->icrc_bytes - headers - a->payload_bytes);
-	return ~state == wire_icrc_load(l3 + a->icrc_bytes);
 }
 
 static inline struct timer_event *timer_event_of(struct rte_mbuf *m)
