@@ -135,6 +135,7 @@ RIG_TEST(c9_158_2_1__each_count_of_receives, with_credits(1))
 		assert_int_equal(p.h.msn, psn - PSN + 1);
 		psn++;
 		sim_post_recv(s, 0, 0, RECV, 100);
+		sim_run(s, MS); /* the first one is seen */
 	}
 }
 

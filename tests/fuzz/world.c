@@ -298,8 +298,9 @@ void world_start(void)
  * the queue pair stands in the same lists as before. */
 static bool has_only_answered(const struct qp *now, const struct qp *then)
 {
-	return !memcmp(now, then, offsetof(struct qp, ee)) && SAME(ee.starved) && SAME(ee_gap) &&
-	       SAME(respg.head) && SAME(respg.active) && SAME(respg.notify) && SAME(respg.flow);
+	return !memcmp(now, then, offsetof(struct qp, ee)) && SAME(ee.starved) &&
+	       SAME(ee.has_posted) && SAME(ee_gap) && SAME(respg.head) && SAME(respg.active) &&
+	       SAME(respg.notify) && SAME(respg.flow);
 }
 
 /* The queue pairs (a bit each) that have to go through RST. With the others it is enough to write their

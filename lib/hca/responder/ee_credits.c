@@ -2,15 +2,18 @@
 /*
  * ExecutionEngine's part in end-to-end flow control (C9-150 to C9-158, doc/transport.md#credits):
  * the credits that acknowledgements carry, and unsolicited acknowledgements. Clients post receives
- * without a doorbell, so QPs whose peers have no credits are kept on a list, and a few of them are
- * polled at intervals. Reads the clients' counts; writes qp->ee; sends through RespPktGen, after
- * every earlier answer (EE_RESPG). Stage responder_exec. Never promises more than is posted.
+ * without a doorbell, but for the first ones in RTS; so QPs whose peers have no credits are in a
+ * list: `starved`, or `silent` until a receive has been seen. A few of each are polled at intervals.
+ * Reads the clients' counts; writes qp->ee; sends through RespPktGen, after every earlier answer
+ * (EE_RESPG). Stage responder_exec. Never promises more than is posted.
  */
 #include "ee_work.h"
 
+/* The starved are looked at after half of the time since the last hope: a look found a receive, a
+ * peer used up its credits, or a QP has posted its first receive. */
 enum {
-	LOOK_NS = 1000, /* interval; doubled while no check finds a receive, up to ... */
-	LOOK_NS_MAX = 16 * LOOK_NS, /* ... this: QPs that never post must cost others little */
+	LOOK_NS_MIN = 1000,
+	LOOK_NS_MAX = 256 * LOOK_NS_MIN, /* and always between looks at the silent */
 };
 
 static inline bool gives_credits(const struct engine *e, const struct qp *qp)
@@ -18,33 +21,58 @@ static inline bool gives_credits(const struct engine *e, const struct qp *qp)
 	return e->settings.e2e_credits && qp_may_give_credits(qp);
 }
 
-static struct qp_list *starved(struct engine *e)
+static struct qp_list *list_of(struct engine *e, const struct qp *qp)
 {
-	return &e->ee->starved;
+	return qp->ee.has_posted ? &e->ee->starved : &e->ee->silent;
+}
+
+/* There may soon be something to find. */
+static inline void look_soon(struct engine *e)
+{
+	struct execution_engine *ee = e->ee;
+
+	ee->hope_ns = engine_now(e);
+	ee->look_ns = RTE_MIN(ee->look_ns, engine_now(e) + LOOK_NS_MIN);
 }
 
 uint8_t ee_ack_syndrome(struct engine *e, struct qp *qp)
 {
-	uint32_t credits;
+	uint32_t credits = 0;
+	bool had = qp->ee.credits_granted;
 
 	if (!gives_credits(e, qp))
 		return aeth_ack(AETH_CREDIT_INVALID);
-	credits = rwm_credits(qp);
-	qp->ee.credits_granted = credits > qp->rwm.open;
-	if (unlikely(!qp->ee.credits_granted))
-		qp_list_add(starved(e), qp);
+	if (qp->ee.has_posted)
+		credits = rwm_credits(qp);
+	qp->ee.credits_granted = credits && credits > qp->rwm.open;
+	if (unlikely(!qp->ee.credits_granted)) {
+		qp_list_add(list_of(e, qp), qp);
+		if (had)
+			look_soon(e);
+	}
 	return aeth_ack(aeth_credit_code(credits));
+}
+
+void ee_note_first_receive(struct engine *e, struct qp *qp)
+{
+	if (qp->ee.has_posted || !rwm_claimed(qp))
+		return;
+	qp_list_remove(&e->ee->silent, qp);
+	qp->ee.has_posted = 1;
+	look_soon(e);
 }
 
 void ee_watch_credits(struct engine *e, struct qp *qp)
 {
-	if (gives_credits(e, qp))
-		qp_list_add(starved(e), qp);
+	if (!gives_credits(e, qp))
+		return;
+	ee_note_first_receive(e, qp);
+	qp_list_add(list_of(e, qp), qp);
 }
 
 void ee_forget_credits(struct engine *e, struct qp *qp)
 {
-	qp_list_remove(starved(e), qp);
+	qp_list_remove(list_of(e, qp), qp);
 }
 
 /* May the QP acknowledge now? While a NAK is outstanding, the peer must get nothing else until it
@@ -68,28 +96,44 @@ static bool ee_announce_credits(struct engine *e, struct qp *qp)
 	return true;
 }
 
-/* Unless it sends an acknowledgement, the QP goes back to the end of the list if its peer still has
+/* Unless it sends an acknowledgement, the QP goes back to the end of its list if its peer still has
  * no credits and it receives. */
-static void look_at_starved(struct engine *e, struct qp *qp)
+static void look_at(struct engine *e, struct qp *qp)
 {
 	if (!qp_receives(qp_state(qp)) || qp->ee.credits_granted)
 		return;
+	ee_note_first_receive(e, qp);
 	if (!may_announce(qp) || !ee_announce_credits(e, qp))
-		qp_list_add(starved(e), qp);
+		qp_list_add(list_of(e, qp), qp);
+}
+
+static __rte_noinline unsigned look_at_starved(struct engine *e, struct execution_engine *ee)
+{
+	unsigned sent = ee_look(e, &ee->starved, look_at);
+	uint64_t gap;
+
+	if (sent)
+		ee->hope_ns = engine_now(e);
+	gap = RTE_MIN((engine_now(e) - ee->hope_ns) / 2, (uint64_t)LOOK_NS_MAX);
+	ee->look_ns = engine_now(e) + RTE_MAX(gap, (uint64_t)LOOK_NS_MIN);
+	return sent;
+}
+
+static __rte_noinline unsigned look_at_silent(struct engine *e, struct execution_engine *ee)
+{
+	ee->silent_ns = engine_now(e) + LOOK_NS_MAX;
+	return ee_look(e, &ee->silent, look_at);
 }
 
 unsigned ee_offer_credits(struct engine *e)
 {
 	struct execution_engine *ee = e->ee;
-	unsigned sent;
 
-	if (likely(qp_list_empty(&ee->starved) || engine_now(e) < ee->look_ns))
-		return 0;
-	if (!ee_may_look(e))
-		return 0;
-	sent = ee_look(e, &ee->starved, look_at_starved);
-	ee->look_gap_ns = sent || !ee->look_gap_ns ? LOOK_NS : 2 * ee->look_gap_ns;
-	ee->look_gap_ns = RTE_MIN(ee->look_gap_ns, (uint32_t)LOOK_NS_MAX);
-	ee->look_ns = engine_now(e) + ee->look_gap_ns;
-	return sent;
+	if (unlikely(!qp_list_empty(&ee->starved) && engine_now(e) >= ee->look_ns &&
+		     ee_may_look(e)))
+		return look_at_starved(e, ee);
+	if (unlikely(!qp_list_empty(&ee->silent) && engine_now(e) >= ee->silent_ns &&
+		     ee_may_look(e)))
+		return look_at_silent(e, ee);
+	return 0;
 }

@@ -24,6 +24,8 @@ enum ee_state step_entry_fetch(struct ee_work *w)
 	note_call(w, CALL_EE_RWM, 1);
 	switch (rwm_open(w->c, w->qp)) {
 	case RWM_VALID_ENTRY:
+		if (unlikely(!w->qp->ee.has_posted))
+			ee_note_first_receive(w->e, w->qp);
 		if (w->op->kind != WIRE_KIND_SEND)
 			return EE_VTP_CMD;
 		if (unlikely(w->total > w->qp->rwm.length))

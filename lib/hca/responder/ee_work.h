@@ -57,11 +57,12 @@ struct execution_engine {
 	struct rte_mbuf *held[2 * BURST + 1];
 	unsigned held_count;
 	struct early *early;
-	struct qp_list late;	/* ee_gap.c */
-	struct qp *filled;	/* with EE_EARLY: whose gap has been filled */
-	struct qp_list starved; /* ee_credits.c */
-	uint64_t look_ns;	/* when to check it next */
-	uint32_t look_gap_ns;	/* between two checks */
+	struct qp_list late;		/* ee_gap.c */
+	struct qp *filled;		/* with EE_EARLY: whose gap has been filled */
+	struct qp_list starved, silent; /* ee_credits.c */
+	uint64_t look_ns;		/* when to check it next */
+	uint64_t hope_ns;		/* when one last was likely to find something */
+	uint64_t silent_ns;		/* when to check `silent` next */
 };
 
 /* One packet on its way through the states. */

@@ -324,7 +324,7 @@ static inline void prefetch_burst(struct engine *e, struct rte_mbuf **burst, uns
 		qpn = a->qpn;
 		rkey = a->headers.rkey;
 		qp_prefetch_responder(e->qps, qpn);
-		if (likely(qp_number(qp) == a->qpn))
+		if (likely(qp_number(qp) == a->qpn) && qp->ee.has_posted)
 			rte_prefetch0(qp->record); /* for the credits of the answer */
 		if (op->flags & WIRE_CONSUMES_RECV)
 			rte_prefetch0(&qp->rwm);
@@ -494,6 +494,7 @@ int ee_create(struct engine *e)
 		return -ENOMEM;
 	}
 	qp_list_init(&ee->starved, e->qps, offsetof(struct qp, ee.starved));
+	qp_list_init(&ee->silent, e->qps, offsetof(struct qp, ee.starved));
 	qp_list_init(&ee->late, e->qps, offsetof(struct qp, ee_gap.late));
 	return 0;
 }

@@ -34,6 +34,9 @@ uint8_t ee_ack_syndrome(struct engine *e, struct qp *qp);
 /* The QP has become able to receive: its peer has no credits yet. */
 void ee_watch_credits(struct engine *e, struct qp *qp);
 
+/* Looks whether the QP has posted its first receive. */
+void ee_note_first_receive(struct engine *e, struct qp *qp);
+
 /* The QP is being destroyed. */
 void ee_forget_credits(struct engine *e, struct qp *qp);
 

@@ -214,8 +214,8 @@ static const struct qp *prefetch_descriptor(struct engine *e, uint64_t doorbell,
 	return q;
 }
 
-/* Takes up to n waiting doorbells into bell[]. All at once, so that the fetches of their
- * descriptors from the client's cache overlap. */
+/* Takes up to n waiting doorbells into bell[]. All at once, so that the fetches of their queue
+ * pairs overlap, and those of their descriptors from the client's cache. */
 static unsigned look(struct engine *e, struct doorbell_fifo *f, struct uar_page *uar,
 		     uint64_t *bell, unsigned n)
 {
@@ -223,10 +223,12 @@ static unsigned look(struct engine *e, struct doorbell_fifo *f, struct uar_page 
 	unsigned got = 0;
 
 	while (got < n && peek(f, uar, &bell[got])) {
-		q = prefetch_descriptor(e, bell[got], q);
+		qp_prefetch_queue(e->qps, (uint32_t)(bell[got] >> 32) >> DOORBELL_QPN_SHIFT);
 		f->consumer++;
 		got++;
 	}
+	for (unsigned i = 0; i < got; i++)
+		q = prefetch_descriptor(e, bell[i], q);
 	return got;
 }
 

@@ -305,7 +305,7 @@ struct softhca_qp {
 	struct posting batch; /* softhca_post_start() to _end(); sq.lock */
 	struct posting
 		unrung; /* posted, but its doorbell found no room; before: NULL if none; sq.lock */
-	uint8_t flush_unrung; /* the same for ring_for_flush(); atomic */
+	uint8_t receives_unrung; /* the same for ring_for_receives(); atomic */
 };
 
 #endif

@@ -69,12 +69,12 @@ static void doorbell_rung(struct softhca_context *ctx)
 	__atomic_fetch_sub(&ctx->unrung, 1, __ATOMIC_RELAXED);
 }
 
-void ring_for_flush(struct softhca_qp *qp)
+void ring_for_receives(struct softhca_qp *qp)
 {
 	struct softhca_context *ctx = qp->node.ctx;
 
 	if (!ring(ctx, USER_NOP, qp->number << DOORBELL_QPN_SHIFT) &&
-	    !__atomic_exchange_n(&qp->flush_unrung, 1, __ATOMIC_RELAXED))
+	    !__atomic_exchange_n(&qp->receives_unrung, 1, __ATOMIC_RELAXED))
 		doorbell_waits(ctx);
 }
 
@@ -96,7 +96,7 @@ static void ring_chain(struct softhca_qp *qp)
 
 void unrung_forget(struct softhca_qp *qp)
 {
-	if (__atomic_exchange_n(&qp->flush_unrung, 0, __ATOMIC_RELAXED))
+	if (__atomic_exchange_n(&qp->receives_unrung, 0, __ATOMIC_RELAXED))
 		doorbell_rung(qp->node.ctx);
 	chain_rung(qp);
 }
@@ -115,9 +115,9 @@ void ring_unrung(struct softhca_context *ctx)
 	for (struct node *at = ctx->nodes[NODE_QP]; at; at = at->next) {
 		struct softhca_qp *qp = (struct softhca_qp *)at;
 
-		if (__atomic_exchange_n(&qp->flush_unrung, 0, __ATOMIC_RELAXED)) {
+		if (__atomic_exchange_n(&qp->receives_unrung, 0, __ATOMIC_RELAXED)) {
 			doorbell_rung(ctx);
-			ring_for_flush(qp);
+			ring_for_receives(qp);
 		}
 		if (!spin_trylock(&qp->sq.lock))
 			continue; /* it is being posted to */
@@ -449,14 +449,14 @@ int softhca_post_recv(struct softhca_qp *qp, struct softhca_recv_wr *wr,
 		      struct softhca_recv_wr **bad_wr)
 {
 	struct work_queue *rq = &qp->rq;
-	uint32_t head, room;
+	uint32_t head, room, before;
 	uint8_t state = __atomic_load_n(&qp->state, __ATOMIC_RELAXED);
 	int rc = unlikely(ctx_dead(qp->node.ctx)) ? -EIO : state == SOFTHCA_QPS_RESET ? -EINVAL : 0;
 
 	if (unlikely(!rq->buffer))
 		rc = qp->srq ? -EINVAL : -ENOMEM;
 	spin_lock(&rq->lock);
-	head = rq->head;
+	before = head = rq->head;
 	room = rq->max_wr - outstanding(rq);
 	for (; wr && !rc; wr = wr->next) {
 		uint32_t index = head & rq->mask;
@@ -477,7 +477,9 @@ int softhca_post_recv(struct softhca_qp *qp, struct softhca_recv_wr *wr,
 	spin_unlock(&rq->lock);
 	if (unlikely(rc) && bad_wr)
 		*bad_wr = wr;
-	if (unlikely(__atomic_load_n(&qp->state, __ATOMIC_SEQ_CST) == SOFTHCA_QPS_ERR))
-		ring_for_flush(qp);
+	state = __atomic_load_n(&qp->state, __ATOMIC_SEQ_CST);
+	if (unlikely(state == SOFTHCA_QPS_ERR ||
+		     (before == 0 && head != before && state == SOFTHCA_QPS_RTS)))
+		ring_for_receives(qp);
 	return rc;
 }

@@ -10,8 +10,9 @@ void put_receive(const struct softhca_recv_wr *wr, uint8_t shift, uint32_t tag, 
 
 /* Rings one doorbell. False: the FIFO is full. */
 bool ring(struct softhca_context *ctx, uint32_t word0, uint32_t word1);
-/* Makes the daemon flush the QP's receive queue, as soon as the doorbell FIFO has room. */
-void ring_for_flush(struct softhca_qp *qp);
+/* Makes the daemon look at the QP's receive queue, as soon as the doorbell FIFO has room: it flushes
+ * one in ERR, and asks no other for its receives before the first one. */
+void ring_for_receives(struct softhca_qp *qp);
 /* Rings as many of the waiting doorbells (context.unrung) as there is room for. Never waits: if
  * another thread holds context.lock or posts, some stay. */
 void ring_unrung(struct softhca_context *ctx);

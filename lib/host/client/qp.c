@@ -260,7 +260,7 @@ void qp_failed(struct softhca_qp *qp, enum softhca_qp_state state)
 					      __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE));
 	/* Receives posted just before missed the flush: the QP had already entered ERR. */
 	if (state == SOFTHCA_QPS_ERR && qp->rq.buffer)
-		ring_for_flush(qp);
+		ring_for_receives(qp);
 }
 
 /* In RST the queues start afresh; completions not polled are dropped. */

@@ -43,6 +43,7 @@ TEST(credits__waits_for_room_and_buffers)
 	while (n < 255 && (all[n] = rte_pktmbuf_alloc(fx->e.packets)))
 		n++;
 	fx_post_simple(0, 100);
+	wake(fx->qp);
 	poll_slowly(5);
 	fx_assert_no_frame();
 	while (n)
@@ -92,8 +93,10 @@ TEST(credits__a_few_are_looked_at_in_turn)
 	fx->e.settings.e2e_credits = true;
 	for (unsigned i = 1; i < 16; i++)
 		wake(make_more(i));
-	poll_slowly(20);
+	poll_slowly(4);
 	fx->record.rq_posted = fx->record2.rq_posted = 1; /* for all of them */
+	for (unsigned i = 1; i < 16; i++)
+		wake(qp_at(&fx->qps, i));
 	for (unsigned i = 0; i < 4; i++) {
 		before = fx->frame_count;
 		poll_slowly(1);
@@ -106,21 +109,59 @@ TEST(credits__a_few_are_looked_at_in_turn)
 	assert_int_equal(fx->frame_count, 15);
 }
 
-/* While there is nothing to find, looks become seldom, down to one every 16 us. */
-TEST(credits__looks_become_seldom)
+/* The peer uses up its credits, and the next receive is posted after so many us: for how many more
+ * is it overlooked? */
+static unsigned overlooked(uint32_t message, unsigned us)
 {
-	fx->e.settings.e2e_credits = true;
-	enter_rtr();
-	poll_slowly(10);
-	fx_post_simple(0, 100);
-	for (unsigned i = 0; i < 15; i++) {
+	unsigned more = 0;
+
+	fx_send(9, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = psn_add(FX_PSN, message), .ackreq = 1);
+	fx_poll(1);
+	fx_assert_ack(psn_add(FX_PSN, message), aeth_ack(0), message + 1);
+	while (us--) {
 		fx->e.now_ns += 1000;
 		fx_poll(1);
 	}
-	fx_assert_no_frame();
-	fx->e.now_ns += 1000;
-	fx_poll(1);
+	fx_post_simple(0, 100);
+	while (fx->frame_next == fx->frame_count) {
+		fx->e.now_ns += 1000;
+		fx_poll(1);
+		more++;
+	}
+	fx_assert_ack(psn_add(FX_PSN, message), aeth_ack(1), message + 1);
+	return more;
+}
+
+/* While there is nothing to find, looks become seldom, down to one every 256 us. */
+TEST(credits__looks_become_seldom)
+{
+	unsigned us, sum = 0;
+
+	fx_post_simple(0, 100);
+	enter_rtr();
 	fx_assert_ack(FX_PSN - 1, aeth_ack(1), 0);
+	for (uint32_t i = 0; i < 8; i++) {
+		us = overlooked(2 * i, 10000 + 32 * i);
+		assert_in_range(us, 1, 256);
+		sum += us;
+		assert_in_range(overlooked(2 * i + 1, 10 * i), 1, 5 * i + 2);
+	}
+	assert_in_range(sum, 8 * 100, 8 * 156);
+}
+
+/* Not even an acknowledgement looks, until a receive has been seen: at once, if the client rings. */
+TEST(credits__of_a_queue_pair_that_never_posted)
+{
+	enter_rtr();
+	send_write(FX_PSN, 1);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN, aeth_ack(0), 1);
+	fx->e.now_ns += 1000;
+	fx_post_simple(0, 100);
+	send_write(FX_PSN + 1, 1);
+	wake(fx->qp);
+	fx_poll(1);
+	fx_assert_ack(FX_PSN + 1, aeth_ack(1), 2);
 }
 
 static bool listed(void)
@@ -159,7 +200,7 @@ TEST(credits__looks_become_frequent_again)
 	enter_rtr();
 	poll_slowly(10);
 	fx_post_simple(0, 100);
-	poll_slowly(1);
+	poll_slowly(8);
 	fx_assert_ack(FX_PSN - 1, aeth_ack(1), 0);
 	fx_send(9, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = FX_PSN, .ackreq = 1);
 	fx_poll(1);
@@ -177,6 +218,7 @@ TEST(credits__nobody_is_listed_who_needs_no_look)
 	enter_rtr();
 	fx_post_simple(0, 100);
 	fx->qp2->rq = NULL;
+	wake(fx->qp);
 	send_write(FX_PSN, 1); /* announces one; no check before some time has passed */
 	poll_slowly(1);
 	fx_assert_ack(FX_PSN, aeth_ack(1), 1);
@@ -214,7 +256,7 @@ TEST(credits__a_qp_that_leaves_is_released)
 		assert_false(qp_at(&fx->qps, i)->ee.starved.listed);
 	}
 	fx->record.rq_posted = fx->record2.rq_posted = 1;
-	poll_slowly(10);
+	poll_slowly(40); /* nobody rang */
 	assert_int_equal(fx->frame_count, 4);
 	assert_false(qp_at(&fx->qps, 7)->ee.starved.listed);
 }

@@ -243,7 +243,7 @@ TEST(c9_101__credits_wait_for_what_is_in_the_ring)
 	assert_int_equal(poll_with_room(0), 0);
 	fx_post_simple(0, 100);
 	for (unsigned i = 0; i < 4; i++) {
-		fx->e.now_ns += 16000;
+		fx->e.now_ns += 256000;
 		fx_poll(1);
 	}
 	for (unsigned i = 0; i < BURST; i++)

@@ -375,15 +375,16 @@ struct qp {
 		uint8_t results_used; /* valid results, since the reset */
 		uint8_t flushed; /* enum ee_flushed: the receive queue was flushed in ERR; atomic */
 		uint8_t reads_issued; /* READs passed to RespPktGen, free running; see reads_done */
+		uint8_t has_posted;   /* a receive has been seen; until then, ACKs look for none */
 		uint8_t credits_granted; /* the last AETH granted credit for another message */
 		uint32_t received_bytes; /* of the message in progress */
 		uint32_t psn_laps;	 /* how often expected_psn has wrapped */
 		/* WriteAddrTable */
 		uint64_t write_va;
 		uint32_t write_rkey;
-		uint32_t write_left; /* bytes of RETH.DMALen still to arrive */
+		uint32_t write_left;	/* bytes of RETH.DMALen still to arrive */
+		struct qp_link starved; /* QPs whose peers have no credits: ee_credits.c */
 		struct atomic_result results[RESULTS_KEPT];
-		struct qp_link starved; /* QPs whose peers have run out of credits */
 		uint32_t refused; /* requests without the right key, invalid or not permitted */
 		uint32_t ahead;	  /* requests beyond the expected PSN: packets lost, or guesses */
 	} ee __rte_cache_aligned;
@@ -486,6 +487,7 @@ static inline void qp_prefetch_requester(const struct qp *q)
 	const uint8_t *p = (const uint8_t *)q;
 
 	rte_prefetch0(&q->path[0]);
+	rte_prefetch0(&q->path[0].peer_ip);
 	for (size_t at = offsetof(struct qp, wake); at < offsetof(struct qp, repeat);
 	     at += RTE_CACHE_LINE_SIZE)
 		rte_prefetch0(p + at);
@@ -493,14 +495,24 @@ static inline void qp_prefetch_requester(const struct qp *q)
 	rte_prefetch0(&q->tc);
 }
 
-/* Prefetches what HeaderParser and ExecutionEngine read of the QP that may have this number. */
-static inline void qp_prefetch_responder(const struct qp_table *t, uint32_t qpn)
+/* Prefetches what whoever looks for a QP and its send queue reads of the QP that may have this
+ * number. */
+static inline void qp_prefetch_queue(const struct qp_table *t, uint32_t qpn)
 {
 	const struct qp *q = &t->qps[qpn & t->mask];
 
 	rte_prefetch0(q);
 	rte_prefetch0(&q->sq);
+}
+
+/* Prefetches what HeaderParser and ExecutionEngine read of the QP that may have this number. */
+static inline void qp_prefetch_responder(const struct qp_table *t, uint32_t qpn)
+{
+	const struct qp *q = &t->qps[qpn & t->mask];
+
+	qp_prefetch_queue(t, qpn);
 	rte_prefetch0(&q->path[0]);
+	rte_prefetch0(&q->path[0].peer_ip);
 	rte_prefetch0(&q->ee);
 }
 
