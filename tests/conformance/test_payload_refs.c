@@ -4,6 +4,7 @@
  * them when the payload's region, or the request itself, goes while they are on their way. The wire
  * takes 50 µs here.
  */
+#include "pipeline/train.h"
 #include "rig.h"
 #include "virt-to-phys/tpt_cache.h"
 
@@ -222,9 +223,9 @@ TEST(refs__of_responses_follow_the_region)
 
 /* ---- references with ICRCs ---- */
 
-/* What the client of node 0 has written when its packets are on their way: the receiver drops those
+/* What the client of the sender has written when its packets are on their way: the receiver drops those
  * that it spoils, and they are sent again with an ICRC of what is there now. Trains leave from the
- * second packet on; READ responses are copied. */
+ * second packet on. READs, of whose responses only trains refer to memory, get what is there. */
 TEST(refs__to_what_its_client_changes)
 {
 	enum { LONG = 20 * BYTES + 701 };
@@ -233,7 +234,7 @@ TEST(refs__to_what_its_client_changes)
 		uint32_t bytes, changes; /* at this byte; LONG: behind the message */
 		unsigned after;		 /* so many frames have left */
 		uint64_t lost;		 /* frames of node 0, by bit */
-		bool dropped;
+		bool noticed;
 	} rows[] = {
 		{USER_SEND, BYTES - 3, LONG, 1, 0, false},
 		{USER_SEND, BYTES - 3, BYTES - 4, 1, 0, true},
@@ -243,7 +244,11 @@ TEST(refs__to_what_its_client_changes)
 		{USER_SEND, LONG, 5 * BYTES, 2, 0, true},
 		{USER_SEND, LONG, LONG - 1, 3, 0, true},
 		{USER_RDMA_WRITE, LONG, 5 * BYTES, 2, 2, false}, /* what changes is lost, too */
-		{USER_RDMA_READ, LONG, 5 * BYTES, 21, 0, false},
+		{USER_RDMA_READ, LONG, LONG, 2, 0, false},
+		{USER_RDMA_READ, LONG, 0, 2, 0, false},
+		{USER_RDMA_READ, LONG, 5 * BYTES, 2, 0, true},
+		{USER_RDMA_READ, LONG, 18 * BYTES, 2, 0, true},
+		{USER_RDMA_READ, LONG, LONG - 1, 3, 0, false},
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -254,13 +259,15 @@ TEST(refs__to_what_its_client_changes)
 		struct cqe c;
 
 		p.icrcs = p.whole_trains = p.no_credits = true;
-		p.retry_cnt = 7;
+		p.retry_cnt = read ? 0 : 7;
 		s = two_hcas(&p);
 		sim_post(s, 0, 0, &SIM_WR(USER_RDMA_WRITE, 0, 8, .remote = REMOTE));
 		assert_true(sim_wait(s, 0, &c, MS)); /* a SEND is limited before the first answer */
 		s->faults.drop_mask = rows[i].lost << s->end[0].sent;
+		if (read) /* a response that is overtaken would cost a try */
+			s->faults.reorder_ppm = 0;
 		before = s->end[read].sent;
-		memset(s->node[0].memory, 0x5a, LONG);
+		memset(s->node[read].memory + (read ? REMOTE : 0), 0x5a, LONG);
 		sim_post_recv(s, 1, 0, REMOTE, LONG);
 		sim_post(s, 0, 0, &SIM_WR(rows[i].opcode, 0, rows[i].bytes, .remote = REMOTE));
 		while (s->end[read].sent < before + rows[i].after)
@@ -268,10 +275,12 @@ TEST(refs__to_what_its_client_changes)
 		s->node[read].memory[rows[i].changes + (read ? REMOTE : 0)] = 0xbb;
 		assert_true(sim_wait(s, 0, &c, 60000 * MS));
 		assert_int_equal(c.opcode, rows[i].opcode);
-		if ((sim_counter(s, !read, COUNTER_drop_rx_icrc) > 0) != rows[i].dropped)
+		if ((sim_counter(s, !read, read ? COUNTER_payload_changed : COUNTER_drop_rx_icrc) >
+		     0) != rows[i].noticed)
 			fail_msg("row %u: %lu dropped", i,
 				 (unsigned long)sim_counter(s, !read, COUNTER_drop_rx_icrc));
-		if (!read)
+		assert_true(!read || !sim_counter(s, 0, COUNTER_drop_rx_icrc));
+		if (!read || rows[i].noticed)
 			assert_memory_equal(s->node[1].memory + REMOTE, s->node[0].memory,
 					    rows[i].bytes);
 		over(s);
@@ -282,25 +291,28 @@ static bool write_all_the_time(struct sim *s, int from, const uint8_t *frame, un
 			       void *arg)
 {
 	for (unsigned i = 0; i < 20 * BYTES; i += 100)
-		s->node[0].memory[i]++;
+		s->node[0].memory[i]++, s->node[1].memory[REMOTE + i]++;
 	return false;
 }
 
-/* Each frame is spoiled as soon as it has left, unless it has its payload with it. */
+/* Each frame is spoiled as soon as it has left, unless it has its payload with it. For READs that is
+ * nobody's fault. */
 TEST(refs__to_what_its_client_changes_all_the_time)
 {
 	static const struct sim_wr rows[] = {
 		SIM_WR(USER_SEND, 0, BYTES),
-		SIM_WR(USER_RDMA_WRITE, 0, 20 * BYTES, .remote = REMOTE)};
+		SIM_WR(USER_RDMA_WRITE, 0, 20 * BYTES, .remote = REMOTE),
+		SIM_WR(USER_RDMA_READ, 0, 20 * BYTES, .remote = REMOTE)};
 
 	for (unsigned i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
 		struct sim_params p = SIM_PARAMS_DEFAULT;
+		bool read = rows[i / 2].opcode == USER_RDMA_READ;
 		struct sim *s;
 		struct cqe c;
 
 		p.icrcs = p.whole_trains = true;
 		p.equal = i & 1;
-		p.retry_cnt = 1;
+		p.retry_cnt = read ? 0 : 1;
 		s = two_hcas(&p);
 		s->faults.reorder_ppm = 0;
 		s->tap = write_all_the_time;
@@ -308,10 +320,47 @@ TEST(refs__to_what_its_client_changes_all_the_time)
 		sim_post(s, 0, 0, &rows[i / 2]);
 		assert_true(sim_wait(s, 0, &c, 60000 * MS));
 		assert_int_equal(c.opcode, rows[i / 2].opcode);
-		assert_true(sim_counter(s, 1, COUNTER_drop_rx_icrc) > 0);
+		assert_true(sim_counter(s, !read,
+					read ? COUNTER_payload_changed : COUNTER_drop_rx_icrc) > 0);
+		assert_true(!read || !sim_counter(s, 0, COUNTER_drop_rx_icrc));
 		s->tap = NULL;
 		over(s);
 	}
+}
+
+/* arg: has it happened? */
+static bool spoil_headers(struct sim *s, int from, const uint8_t *frame, unsigned bytes, void *arg)
+{
+	bool *done = arg;
+	struct wire_frame f;
+
+	if (*done || wire_parse_frame(frame, bytes, &f) != WIRE_OK ||
+	    f.h.opcode != WIRE_RC_READ_RESP_MIDDLE)
+		return false;
+	*train_icrc(frame + f.payload_offset, 3) ^= 1;
+	*done = true;
+	return false;
+}
+
+TEST(refs__of_responses_with_wrong_headers_are_dropped)
+{
+	struct sim_params p = SIM_PARAMS_DEFAULT;
+	bool done = false;
+	struct sim *s;
+	struct cqe c;
+
+	p.icrcs = p.whole_trains = true;
+	s = two_hcas(&p);
+	s->tap = spoil_headers;
+	s->tap_arg = &done;
+	memset(s->node[1].memory + REMOTE, 0x5a, 20 * BYTES);
+	sim_post(s, 0, 0, &SIM_WR(USER_RDMA_READ, 0, 20 * BYTES, .remote = REMOTE));
+	assert_true(sim_wait(s, 0, &c, 60000 * MS));
+	assert_int_equal(c.opcode, USER_RDMA_READ);
+	assert_memory_equal(s->node[1].memory + REMOTE, s->node[0].memory, 20 * BYTES);
+	assert_int_equal(sim_counter(s, 0, COUNTER_drop_rx_icrc), 1);
+	assert_int_equal(sim_counter(s, 0, COUNTER_payload_changed), 0);
+	over(s);
 }
 
 /* A retransmission copies the payload; it waits while another lcore holds the entry that it has to

@@ -104,18 +104,38 @@ bool train_parts_intact(const struct rte_mbuf *m, const struct wire_frame *f)
 
 /* ---- references ---- */
 
-/* The payload of each packet is one path MTU, without pad. */
+void train_put_crcs(uint8_t *payload, const uint8_t *from, uint32_t packet_bytes, uint32_t packets)
+{
+	for (uint32_t i = 0; i < packets; i++, from += packet_bytes)
+		wire_icrc_store(train_crc(payload, i), wire_crc(0, from, packet_bytes));
+}
+
+/* Of the packet with these headers, as its sender read the payload: one path MTU, without pad. */
+static uint32_t referred_icrc(uint32_t headers, const uint8_t *payload, uint32_t index,
+			      uint32_t packet_bytes)
+{
+	return ~wire_crc_combine(headers, wire_icrc_load(train_crc(payload, index)), packet_bytes);
+}
+
 static void put_referred(struct rte_mbuf *m, const struct packet *p)
 {
 	uint32_t states[TRAIN_PACKETS_MAX];
+	uint8_t *payload = payload_of(m);
 
 	train_icrc_headers(m, p->l3_offset, p->is_ipv6, 0, p->packets, states);
-	for (uint32_t i = 0; i < p->packets; i++) {
-		uint8_t *icrc = train_icrc(payload_of(m), i);
+	for (uint32_t i = 0; i < p->packets; i++)
+		wire_icrc_store(train_icrc(payload, i),
+				referred_icrc(states[i], payload, i, p->payload_bytes));
+}
 
-		wire_icrc_store(
-			icrc, ~wire_crc_combine(states[i], wire_icrc_load(icrc), p->payload_bytes));
-	}
+bool train_headers_intact(const struct rte_mbuf *m, uint32_t index)
+{
+	const struct arrival *a = arrival_of((struct rte_mbuf *)m);
+	uint32_t state;
+
+	train_icrc_headers(m, a->l3_offset, a->is_ipv6, index, 1, &state);
+	return referred_icrc(state, a->payload, index, a->payload_bytes) ==
+	       wire_icrc_load(train_icrc(a->payload, index));
 }
 
 bool train_referred_intact(const struct rte_mbuf *m, const uint8_t *payload)
@@ -130,6 +150,30 @@ bool train_referred_intact(const struct rte_mbuf *m, const uint8_t *payload)
 	state = wire_crc(state, payload, a->payload_bytes);
 	state = wire_crc(state, zeros, end - a->payload - a->payload_bytes);
 	return ~state == wire_icrc_load(frame_packets(m) > 1 ? train_icrc(a->payload, index) : end);
+}
+
+static inline uint32_t copy_crc(uint32_t state, uint8_t *to, const uint8_t *from, uint32_t bytes,
+				bool nt)
+{
+	return unlikely(nt) ? wire_crc_copy_nt(state, to, from, bytes)
+			    : wire_crc_copy(state, to, from, bytes);
+}
+
+uint32_t train_copy_checked(const struct rte_mbuf *m, uint32_t skip, uint8_t *to,
+			    const uint8_t *from, bool nt)
+{
+	const struct arrival *a = arrival_of((struct rte_mbuf *)m);
+	uint32_t bytes = a->payload_bytes, index = train_index(a), states[TRAIN_PACKETS_MAX];
+
+	train_icrc_headers(m, a->l3_offset, a->is_ipv6, index + skip, a->packets - skip,
+			   states + skip);
+	for (; skip < a->packets; skip++)
+		if (unlikely(~copy_crc(states[skip], to + skip * bytes, from + skip * bytes, bytes,
+				       nt) != wire_icrc_load(train_icrc(a->payload, index + skip))))
+			break;
+	if (unlikely(nt))
+		wire_crc_nt_fence();
+	return skip;
 }
 
 void train_put_icrcs(struct rte_mbuf *m, const struct packet *p)

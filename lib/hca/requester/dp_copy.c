@@ -125,27 +125,16 @@ enum dp_answer dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m,
 }
 
 _Static_assert(sizeof(struct payload_ref) <= TRAIN_ICRCS_AT &&
-		       TRAIN_ICRCS_AT + TRAIN_PACKETS_MAX * WIRE_ICRC_BYTES <=
-			       PAYLOAD_REF_BYTES_MIN,
+		       TRAIN_REFERRED_BYTES <= PAYLOAD_REF_BYTES_MIN,
 	       "ICRCs are behind the reference, within the room of its payload");
 
-static enum v2p_state referred_crcs(const uint8_t *place, uint32_t bytes, uint32_t packets,
-				    uint32_t *crcs)
-{
-	const uint8_t *at;
-	enum v2p_state s = payload_ref_follow(place, &at);
-
-	for (uint32_t i = 0; s == V2P_SUCCESS && i < packets; i++, at += bytes)
-		crcs[i] = wire_crc(0, at, bytes);
-	return s;
-}
-
 bool dp_refer(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
-	      uint32_t packet_bytes, uint32_t packets, uint32_t *crcs)
+	      uint32_t packet_bytes, uint32_t packets, uint32_t *crc)
 {
 	struct request *r = request_of(m);
 	const struct wqe_data *d = request_entries(m) + r->entry;
 	uint32_t bytes = packets * packet_bytes;
+	const uint8_t *at;
 
 	if (r->flags & REQUEST_INLINE || bytes > d->length - r->entry_bytes ||
 	    !payload_ref_make(e->v2p_port[STAGE_SEGMENTATION], V2P_WP_DATA,
@@ -156,8 +145,12 @@ bool dp_refer(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t 
 						   .rights = V2P_LOCAL_READ},
 			      &q->payload_turn, dst))
 		return false;
-	if (crcs && unlikely(referred_crcs(dst, packet_bytes, packets, crcs) != V2P_SUCCESS))
+	if (crc && unlikely(payload_ref_follow(dst, &at) != V2P_SUCCESS))
 		return false;
+	if (crc && packets == 1)
+		*crc = wire_crc(0, at, bytes);
+	else if (crc)
+		train_put_crcs(dst, at, packet_bytes, packets);
 	used_of_entry(r, d, bytes);
 	r->sent_bytes += bytes;
 	return true;

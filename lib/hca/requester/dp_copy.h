@@ -22,11 +22,12 @@ enum dp_answer dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m,
 
 /*
  * Writes a reference to the bytes of `packets` packets to dst (virt-to-phys/payload_ref.h) instead
- * of copying them, and moves the cursor on. If crcs is not NULL, crcs[i] becomes the raw CRC of the
- * bytes of packet i from state 0. False: the bytes are inline or not in one piece, or their
- * translation takes the slow path; nothing has changed, use dp_copy(). Stage segmentation.
+ * of copying them, and moves the cursor on. If crc is not NULL, *crc becomes the raw CRC of a single
+ * packet's bytes from state 0; those of several are left for train_put_icrcs(). False: the bytes are
+ * inline or not in one piece, or their translation takes the slow path; nothing has changed, use
+ * dp_copy(). Stage segmentation.
  */
 bool dp_refer(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
-	      uint32_t packet_bytes, uint32_t packets, uint32_t *crcs);
+	      uint32_t packet_bytes, uint32_t packets, uint32_t *crc);
 
 #endif

@@ -28,6 +28,7 @@
 #include "send-queue/send_queue.h"
 #include "send_completion.h"
 #include "virt-to-phys/orphans.h"
+#include "virt-to-phys/payload_ref.h"
 #include "wire/aeth.h"
 
 #define MACHINE	      rrc_machine
@@ -286,6 +287,28 @@ static __rte_noinline void rrc_take_mark(struct engine *e, struct counters *c, s
 	wake_post(&e->wake[WAKE_EE], &q->wake[WAKE_EE], q->index);
 }
 
+/* Checks a response that was split off a train of references with ICRCs. False: it is done with, or
+ * w->again is set. */
+static __rte_noinline bool judge_reference(struct rrc_work *w)
+{
+	const uint8_t *at;
+	enum v2p_state s = payload_ref_follow(w->a->payload, &at);
+
+	if (s == V2P_PENDING) {
+		w->again = true;
+		return false;
+	}
+	if (s != V2P_SUCCESS) {
+		count(w->c, COUNTER_drop_payload_gone);
+		return false;
+	}
+	if (train_referred_intact(w->m, at + w->a->payload_skip) ||
+	    rrc_is_only_changed(w->c, w->m, train_index(w->a)))
+		return true;
+	count(w->c, COUNTER_drop_rx_icrc);
+	return false;
+}
+
 /* What becomes of the response: it is done with, or kept, or must be retried. */
 enum taken { TAKEN, TAKEN_KEPT, TAKEN_NOT };
 
@@ -298,7 +321,10 @@ static inline enum taken take_response(struct engine *e, struct counters *c, str
 		count(c, COUNTER_drop_rx_qpn);
 		return TAKEN;
 	}
-	if (unlikely(!arrival_intact(m))) {
+	if (unlikely(w.a->payload_elsewhere && w.a->icrc_bytes)) {
+		if (!judge_reference(&w))
+			return w.again ? TAKEN_NOT : TAKEN;
+	} else if (unlikely(!arrival_intact(m))) {
 		count(c, COUNTER_drop_rx_icrc);
 		return TAKEN;
 	}

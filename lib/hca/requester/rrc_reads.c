@@ -363,10 +363,37 @@ static inline bool copy_held(struct rte_mbuf *m, uint8_t *to)
 	return ~state == wire_icrc_load(l3 + a->icrc_bytes);
 }
 
-/* Copies the payload. False: it is gone, or the ICRC is wrong. Then part of the READ's buffer may
- * have been overwritten, which harms nothing: the READ is not complete, and a packet does not
- * choose the address. */
-static inline bool copy_middle(struct rte_mbuf *m, uint8_t *to, uint32_t bytes)
+bool rrc_is_only_changed(struct counters *c, const struct rte_mbuf *m, uint32_t index)
+{
+	if (!train_headers_intact(m, index))
+		return false;
+	count(c, COUNTER_payload_changed);
+	return true;
+}
+
+/*
+ * Copies what a train refers to, and checks the ICRCs. The owner of the memory may have changed it
+ * since the responder read it: then the headers must be right all the same, and the READ gets what
+ * is there now. Returns how many packets are valid before the first one that is not.
+ */
+static uint32_t copy_checked(struct counters *c, const struct rte_mbuf *m, uint8_t *to,
+			     const uint8_t *from)
+{
+	const struct arrival *a = arrival_of((struct rte_mbuf *)m);
+	uint32_t done = train_copy_checked(m, 0, to, from, false);
+
+	while (unlikely(done < a->packets)) {
+		if (!rrc_is_only_changed(c, m, train_index(a) + done))
+			return done;
+		done = train_copy_checked(m, done + 1, to, from, false);
+	}
+	return done;
+}
+
+/* Copies the payload. Returns of how many packets: fewer, if it is gone or an ICRC is wrong. Then
+ * more of the READ's buffer may have been overwritten, which harms nothing: the READ is not
+ * complete, and a packet does not choose the address. */
+static inline uint32_t copy_middle(struct counters *c, struct rte_mbuf *m, uint8_t *to)
 {
 	const struct arrival *a = arrival_of(m);
 	const uint8_t *from;
@@ -374,16 +401,19 @@ static inline bool copy_middle(struct rte_mbuf *m, uint8_t *to, uint32_t bytes)
 	if (!a->payload_elsewhere)
 		return copy_held(m, to);
 	if (unlikely(payload_ref_follow(a->payload, &from) != V2P_SUCCESS))
-		return false;
-	copy_bytes(to, from + a->payload_skip, bytes);
-	return true;
+		return 0;
+	from += a->payload_skip;
+	if (a->icrc_bytes)
+		return copy_checked(c, m, to, from);
+	copy_bytes(to, from, train_bytes(a));
+	return a->packets;
 }
 
 bool rrc_take_middle(struct engine *e, struct counters *c, struct rte_mbuf *m)
 {
-	const struct arrival *a = arrival_of(m);
+	struct arrival *a = arrival_of(m);
 	struct qp *q = qp_find(e->qps, a->qpn);
-	uint32_t bytes = train_bytes(a);
+	uint32_t bytes = train_bytes(a), taken;
 	struct re_element entry;
 	struct rd_element *rd;
 	uint8_t *to;
@@ -399,18 +429,24 @@ bool rrc_take_middle(struct engine *e, struct counters *c, struct rte_mbuf *m)
 							 .va = entry.addr,
 							 .length = bytes,
 							 .rights = ACCESS_LOCAL_WRITE},
-				    &to) ||
-		     !copy_middle(m, to, bytes)))
+				    &to)))
 		return false;
+	taken = copy_middle(c, m, to);
+	if (unlikely(!taken))
+		return false;
+	bytes = taken * a->payload_bytes;
 	sem_update(e, q, bytes);
-	sem_note(e, 2 * (a->packets - 1)); /* FETCH_ENTRY, UPDATE_ENTRY */
+	sem_note(e, 2 * (taken - 1)); /* FETCH_ENTRY, UPDATE_ENTRY */
 	count_n(c, COUNTER_read_bytes, bytes);
 	q->rrc.gap_psn = 0;
-	__atomic_store_n(&q->rrc.read_packets, q->rrc.read_packets + a->packets,
+	__atomic_store_n(&q->rrc.read_packets, q->rrc.read_packets + taken,
 			 __ATOMIC_RELAXED); /* before UPSN */
-	rrc_advance(e, q, psn_add(a->headers.psn, a->packets));
+	rrc_advance(e, q, psn_add(a->headers.psn, taken));
 	wake_sender(e, q);
-	return true;
+	if (likely(taken == a->packets))
+		return true;
+	train_advance(a, taken);
+	return false;
 }
 
 bool rrc_take_train(struct engine *e, struct counters *c, struct rte_mbuf *m)

@@ -262,18 +262,16 @@ static inline uint32_t rtc_train_packets(const struct visit *v, struct segment s
  * packet. */
 static bool rtc_train_fill(struct visit *v, struct rte_mbuf *m, struct segment *s)
 {
-	uint32_t packets = rtc_train_packets(v, *s), crcs[TRAIN_PACKETS_MAX];
+	uint32_t packets = rtc_train_packets(v, *s), crc;
 	bool icrcs = crc_with_copy(v, s->bytes);
 	struct packet *p = packet_of(m);
 
 	if (packets < 2 ||
-	    !dp_refer(v->e, v->q, v->m, payload_of(m), s->bytes, packets, icrcs ? crcs : NULL))
+	    !dp_refer(v->e, v->q, v->m, payload_of(m), s->bytes, packets, icrcs ? &crc : NULL))
 		return false;
 	fill_packet(v, m, s->bytes, NULL, SEGMENT_MIDDLE);
 	p->flags = PACKET_REF;
 	p->icrcs = icrcs;
-	for (uint32_t i = 0; icrcs && i < packets; i++)
-		wire_icrc_store(train_icrc(payload_of(m), i), crcs[i]);
 	p->packets = packets;
 	count_n(rtc_counters(v->e), COUNTER_payload_refs, packets);
 	v->coupled += packets - 1;

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <rte_branch_prediction.h>
 #include "base/copy_bytes.h"
-#include "wire/crc.h"
 
 /* Bypasses the caches: faster for long messages whose destination is in DRAM (wire/crc.h). The
  * fence orders it before the completion. */
@@ -17,14 +16,6 @@ static inline void copy_payload(uint8_t *dst, const uint8_t *src, size_t n, bool
 		copy_nt(dst, src, n);
 	else
 		copy_bytes(dst, src, n);
-}
-
-/* Copies, and returns the state of a CRC after the bytes that were stored; if `nt`, a
- * wire_crc_nt_fence() has to follow. */
-static inline uint32_t copy_crc(uint32_t state, uint8_t *dst, const uint8_t *src, size_t n, bool nt)
-{
-	return unlikely(nt) ? wire_crc_copy_nt(state, dst, src, n)
-			    : wire_crc_copy(state, dst, src, n);
 }
 
 #endif

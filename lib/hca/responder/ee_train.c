@@ -20,26 +20,8 @@ static inline bool is_expected(const struct qp *qp, const struct arrival *a)
 	       qp->ee.message == message_of(op) && qp_receives(qp_state(qp));
 }
 
-/* Copies the packets one by one and checks the ICRC of each. False: one is wrong. The headers have
- * not left the daemon, so the destination is right all the same: the sender may have changed the
- * payload since. */
-static bool copy_checked(const struct rte_mbuf *m, const struct arrival *a, uint8_t *to,
-			 const uint8_t *from, bool nt)
-{
-	uint32_t bytes = a->payload_bytes, index = train_index(a), states[TRAIN_PACKETS_MAX], i;
-
-	train_icrc_headers(m, a->l3_offset, a->is_ipv6, index, a->packets, states);
-	for (i = 0; i < a->packets; i++, to += bytes, from += bytes)
-		if (unlikely(~copy_crc(states[i], to, from, bytes, nt) !=
-			     wire_icrc_load(train_icrc(a->payload, index + i))))
-			break;
-	if (unlikely(nt))
-		wire_crc_nt_fence();
-	return i == a->packets;
-}
-
 /* Copies from client to client. False: the sender changed the payload, or gave it up while it was
- * copied. */
+ * copied. The headers have not left the daemon, so the destination is right all the same. */
 static inline bool copy_referred(struct rte_mbuf *m, uint8_t *to, const uint8_t *from,
 				 uint32_t bytes, bool nt)
 {
@@ -47,7 +29,7 @@ static inline bool copy_referred(struct rte_mbuf *m, uint8_t *to, const uint8_t 
 
 	if (!a->icrc_bytes) {
 		copy_payload(to, from, bytes, nt);
-	} else if (unlikely(!copy_checked(m, a, to, from, nt))) {
+	} else if (unlikely(train_copy_checked(m, 0, to, from, nt) < a->packets)) {
 		a->singly = 1;
 		return false;
 	}

@@ -167,7 +167,7 @@ static inline void respg_put_frame(struct resp_pkt_gen *p, const struct qp *qp, 
 
 	m->data_off = t->data_off;
 	m->data_len = m->pkt_len = t->data_len;
-	m->ol_flags = ref ? ICRC_OMITTED | PAYLOAD_REF : t->icrc_omitted ? ICRC_OMITTED : 0;
+	m->ol_flags = (t->icrc_omitted ? ICRC_OMITTED : 0) | (ref ? PAYLOAD_REF : 0);
 	if (t->icrc_omitted && !ref)
 		wire_icrc_store(payload_of(m) + t->payload_bytes + pad, 0);
 	packet->qpn = qp_number(qp);
@@ -381,22 +381,30 @@ static enum v2p_state copy_read(struct engine *e, const struct qp *qp, const str
 	return V2P_SUCCESS;
 }
 
-/* Makes a reference to the payload of `packets` instead of a copy. False: copy it. With an ICRC it
- * is copied: its owner may change the memory at any time, which would make the ICRC of a reference
- * wrong. */
+/* What a READ reads, for what is mapped in one piece. */
+static inline struct v2p_access read_access(const struct qp *qp, uint32_t key, uint64_t va,
+					    uint32_t bytes)
+{
+	return (struct v2p_access){
+		.pd = qp->pd, .key = key, .va = va, .length = bytes, .rights = ACCESS_REMOTE_READ};
+}
+
+/* Makes a reference to the payload of `packets` instead of a copy. False: copy it. Its owner may
+ * change the memory at any time: the requester then takes what is there. */
 static inline bool refer_read(struct engine *e, const struct qp *qp, const struct answer *a,
 			      uint8_t *dst, uint32_t bytes, uint32_t packets)
 {
+	const struct v2p_access access = read_access(qp, a->rkey, a->va + a->done_bytes, bytes);
+	bool icrcs = !icrc_omitted(e->settings.icrc, &qp_path(qp)->template);
+	const uint8_t *at;
+
 	if (bytes < PAYLOAD_REF_BYTES_MIN || !engine_setting(e, payload_refs) ||
-	    !icrc_omitted(e->settings.icrc, &qp_path(qp)->template) ||
-	    !payload_ref_make(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
-			      &(struct v2p_access){.pd = qp->pd,
-						   .key = a->rkey,
-						   .va = a->va + a->done_bytes,
-						   .length = bytes,
-						   .rights = ACCESS_REMOTE_READ},
-			      NULL, dst))
+	    (icrcs && packets == 1) ||
+	    !payload_ref_make(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, &access, NULL, dst) ||
+	    (icrcs && payload_ref_follow(dst, &at) != V2P_SUCCESS))
 		return false;
+	if (icrcs)
+		train_put_crcs(dst, at, bytes / packets, packets);
 	count_n(stage_counters(e, STAGE_RESPONDER_EXEC), COUNTER_payload_refs, packets);
 	return true;
 }
@@ -447,13 +455,15 @@ static enum v2p_state read_packet(struct engine *e, struct resp_pkt_gen *p, stru
 	struct wire_headers h = response_headers(
 		qp, respg_read_opcode(a->done_packets == 0, bytes == left), order_next_psn(a));
 	uint8_t *payload = payload_of(next_buffer(p));
-	bool fused = bytes > SMALL_BYTES && !icrc_omitted(e->settings.icrc, &qp_path(qp)->template);
-	bool train = packets > 1 && refer_read(e, qp, a, payload, packets * bytes, packets);
-	bool ref = train || refer_read(e, qp, a, payload, bytes, 1);
+	bool ref = refer_read(e, qp, a, payload, packets * bytes, packets), fused;
+	enum v2p_state s;
 	uint32_t crc = 0;
-	enum v2p_state s =
-		ref ? V2P_SUCCESS : copy_read(e, qp, a, payload, bytes, fused ? &crc : NULL);
 
+	if (!ref && packets > 1)
+		ref = refer_read(e, qp, a, payload, bytes, packets = 1);
+	fused = !ref && bytes > SMALL_BYTES &&
+		!icrc_omitted(e->settings.icrc, &qp_path(qp)->template);
+	s = ref ? V2P_SUCCESS : copy_read(e, qp, a, payload, bytes, fused ? &crc : NULL);
 	if (unlikely(s != V2P_SUCCESS))
 		return s;
 	h.pad = -bytes & 3;
@@ -464,9 +474,7 @@ static enum v2p_state read_packet(struct engine *e, struct resp_pkt_gen *p, stru
 	if (fused && h.pad)
 		crc = wire_crc(crc, payload + bytes, h.pad);
 	seal(e, p, qp, &h, bytes, fused ? &crc : NULL, ref);
-	if (!train)
-		packets = 1;
-	else
+	if (packets > 1)
 		couple(p, packets);
 	a->done_bytes += packets * bytes;
 	a->done_packets += packets;
@@ -695,18 +703,13 @@ static inline bool answer_short_read(struct engine *e, struct resp_pkt_gen *p, s
 {
 	struct wire_headers h = response_headers(qp, WIRE_RC_READ_RESP_ONLY, a->response_psn);
 	uint32_t bytes = a->length;
+	const struct v2p_access access = read_access(qp, a->rkey, a->va, bytes);
 	uint8_t *place = respg_train_place(p, qp, h.opcode, h.psn, bytes), *src;
 	uint8_t *payload = place ? place : payload_of(next_buffer(p));
 
 	if (bytes - 1 >= RTE_MIN((uint32_t)SMALL_BYTES, (uint32_t)qp->mtu_bytes) ||
 	    unlikely(qp->respg.flow.cc.rate) || unlikely(qp_state(qp) == QP_ERR) ||
-	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
-				    &(struct v2p_access){.pd = qp->pd,
-							 .key = a->rkey,
-							 .va = a->va,
-							 .length = bytes,
-							 .rights = ACCESS_REMOTE_READ},
-				    &src)))
+	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, &access, &src)))
 		return false;
 	copy_bytes(payload, src, bytes);
 	h.pad = -bytes & 3;

@@ -93,7 +93,11 @@ static inline uint32_t train_part_at(struct train_parts t, uint32_t index)
 
 /* ---- ICRCs ---- */
 
-enum { TRAIN_ICRCS_AT = 256 }; /* behind the reference */
+enum {
+	TRAIN_ICRCS_AT = 256, /* behind the reference */
+	TRAIN_CRCS_AT = TRAIN_ICRCS_AT + TRAIN_PACKETS_MAX * WIRE_ICRC_BYTES,
+	TRAIN_REFERRED_BYTES = TRAIN_CRCS_AT + TRAIN_PACKETS_MAX * WIRE_ICRC_BYTES,
+};
 
 /* Where a train of referred packets has the ICRC of packet `index`; `payload` is where the frame
  * has the reference. */
@@ -102,11 +106,17 @@ static inline uint8_t *train_icrc(const uint8_t *payload, uint32_t index)
 	return (uint8_t *)payload + TRAIN_ICRCS_AT + index * WIRE_ICRC_BYTES;
 }
 
-/*
- * Stores the ICRCs of a train that has been built. If it refers to its payload, the place of each
- * ICRC holds the CRC of that packet's payload, from state 0, until then. `p` describes the train:
- * l3_offset, is_ipv6, payload_bytes and packets are read.
- */
+/* And where it has the CRC, from state 0, of what its sender read as that packet's payload. */
+static inline uint8_t *train_crc(const uint8_t *payload, uint32_t index)
+{
+	return (uint8_t *)payload + TRAIN_CRCS_AT + index * WIRE_ICRC_BYTES;
+}
+
+/* Stores the CRCs of what a train will refer to, now at `from`. */
+void train_put_crcs(uint8_t *payload, const uint8_t *from, uint32_t packet_bytes, uint32_t packets);
+
+/* Stores the ICRCs of a train that has been built; if it refers to its payload, from its CRCs. `p`
+ * describes the train: l3_offset, is_ipv6, payload_bytes and packets are read. */
 void train_put_icrcs(struct rte_mbuf *m, const struct packet *p);
 
 /* CRC states after the headers of packets [index, index + n) of a frame, which may be a single
@@ -136,6 +146,19 @@ static inline uint32_t train_index(const struct arrival *a)
 /* Is the ICRC of the first packet that is left right? The frame, which may be a single packet,
  * refers to its payload, now at `payload`. */
 bool train_referred_intact(const struct rte_mbuf *m, const uint8_t *payload);
+
+/* Would the ICRC of that packet of a train of references be right, if the payload were still what
+ * its sender read? `index` as train_index() counts. */
+bool train_headers_intact(const struct rte_mbuf *m, uint32_t index);
+
+/*
+ * Copies the payload of what is left of a train of references, now at `from`, but for the first
+ * `skip` packets, and checks the ICRC of each packet on the way. Returns the number of the first
+ * wrong one, whose bytes have been copied, too; a->packets if all are right. `nt`: with stores that
+ * bypass the caches.
+ */
+uint32_t train_copy_checked(const struct rte_mbuf *m, uint32_t skip, uint8_t *to,
+			    const uint8_t *from, bool nt);
 
 /* Payload bytes of all packets that are left. */
 static inline uint32_t train_bytes(const struct arrival *a)
