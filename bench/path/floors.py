@@ -27,9 +27,9 @@ ROWS = (
     ("READ 64 B", f"read_bw -s 64 -n 1000000 {LISTS}", "messages", 0.4),
     ("atomics", f"atomic_bw -n 1000000 {LISTS}", "messages", 0.4),
     ("WRITE 64 B, one by one", "write_bw -s 64 -n 1000000 -t 256", "WRITE 64 B", 0.7),
-    ("WRITE 64 B, 2^10 QPs", "write_bw -s 64 -n 2000 -l 16 -q 1024 --random", "WRITE 64 B", 0.7),
+    ("WRITE 64 B, 2^10 QPs", "write_bw -s 64 -n 2048 -l 32 -q 1024 --random", "WRITE 64 B", 0.7),
     # Last: the daemon takes a while to destroy them.
-    ("WRITE 64 B, 2^14 QPs", "write_bw -s 64 -n 256 -l 16 -t 64 -q 16384 --random", "WRITE 64 B", 0.7),
+    ("WRITE 64 B, 2^14 QPs", "write_bw -s 64 -n 256 -l 32 -t 64 -q 16384 --random", "WRITE 64 B", 0.7),
 )
 # With icrc = always, which the model has.
 ICRC_ROWS = (
