@@ -189,6 +189,8 @@ static uint64_t run(const struct row *r, enum how how, struct outcome *o, uint8_
 
 	p.payload_refs = p.whole_trains = trains;
 	p.icrcs = how == TRAINS_WITH_ICRCS;
+	p.settings = rig_settings();
+	p.settings->nt_copy_bytes = p.icrcs; /* all messages, or none */
 	p.equal = r->equal;
 	p.retry_cnt = 7;
 	p.no_credits = true;

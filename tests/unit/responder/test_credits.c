@@ -149,19 +149,35 @@ TEST(credits__looks_become_seldom)
 	assert_in_range(sum, 8 * 100, 8 * 156);
 }
 
-/* Not even an acknowledgement looks, until a receive has been seen: at once, if the client rings. */
+/* Until the daemon has seen a first receive, it seldom looks, and acknowledgements do not. */
 TEST(credits__of_a_queue_pair_that_never_posted)
 {
+	unsigned us = 0;
+
 	enter_rtr();
+	fx_post_simple(0, 100);
 	send_write(FX_PSN, 1);
 	fx_poll(1);
 	fx_assert_ack(FX_PSN, aeth_ack(0), 1);
-	fx->e.now_ns += 1000;
+	for (; fx->frame_next == fx->frame_count; us++) {
+		fx->e.now_ns += 1000;
+		fx_poll(1);
+	}
+	fx_assert_ack(FX_PSN, aeth_ack(1), 1);
+	assert_in_range(us, 200, 256);
+}
+
+/* The client has rung. */
+TEST(credits__of_a_first_receive_are_announced_at_once)
+{
+	enter_rtr();
+	poll_slowly(1000);
 	fx_post_simple(0, 100);
-	send_write(FX_PSN + 1, 1);
 	wake(fx->qp);
 	fx_poll(1);
-	fx_assert_ack(FX_PSN + 1, aeth_ack(1), 2);
+	fx->e.now_ns += 1000;
+	fx_poll(1);
+	fx_assert_ack(FX_PSN - 1, aeth_ack(1), 0);
 }
 
 static bool listed(void)
