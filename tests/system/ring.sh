@@ -7,7 +7,7 @@
 once() {
 	"$TOOL" --socket "$SCRATCH/$1.sock" counters --all >"$SCRATCH/counters" &&
 		grep -qE ' payload_refs +[1-9]' "$SCRATCH/counters" &&
-		! grep -qE ' (drop_payload_gone|drop_rx_icrc) +[1-9]' "$SCRATCH/counters"
+		! grep -qE ' (drop_payload_gone|drop_rx_icrc|payload_changed) +[1-9]' "$SCRATCH/counters"
 }
 
 ring_config >"$SCRATCH/ring.conf"

@@ -129,11 +129,12 @@ unsigned ee_offer_credits(struct engine *e)
 {
 	struct execution_engine *ee = e->ee;
 
-	if (unlikely(!qp_list_empty(&ee->starved) && engine_now(e) >= ee->look_ns &&
-		     ee_may_look(e)))
-		return look_at_starved(e, ee);
+	/* First, since the starved may be due at every poll. */
 	if (unlikely(!qp_list_empty(&ee->silent) && engine_now(e) >= ee->silent_ns &&
 		     ee_may_look(e)))
 		return look_at_silent(e, ee);
+	if (unlikely(!qp_list_empty(&ee->starved) && engine_now(e) >= ee->look_ns &&
+		     ee_may_look(e)))
+		return look_at_starved(e, ee);
 	return 0;
 }

@@ -167,6 +167,24 @@ TEST(credits__of_a_queue_pair_that_never_posted)
 	assert_in_range(us, 200, 256);
 }
 
+/* Even if another gives reason to look at every poll. */
+TEST(credits__of_one_that_never_posted_beside_a_busy_one)
+{
+	wake(fx->qp2);
+	fx_post_simple(0, 100);
+	enter_rtr();
+	fx_assert_ack(FX_PSN - 1, aeth_ack(1), 0);
+	fx->record2.rq_posted = 1;
+	for (uint32_t i = 0; i < 30; i++) {
+		fx_send(9, 1, .opcode = WIRE_RC_SEND_ONLY, .psn = psn_add(FX_PSN, i), .ackreq = 1);
+		poll_slowly(1);
+		fx_post_simple(0, 100);
+		poll_slowly(1);
+	}
+	assert_int_equal(fx->qp2->ee.has_posted, 1);
+	fx->frame_next = fx->frame_count;
+}
+
 /* The client has rung. */
 TEST(credits__of_a_first_receive_are_announced_at_once)
 {
