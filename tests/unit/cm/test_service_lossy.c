@@ -370,14 +370,18 @@ TEST(lossy__qpns_again)
 	assert_true(cm_service_counters(node[1].s)->stale > 0);
 }
 
+/* One time in a thousand both addresses of node 0 have the same hash, and only their share is full. */
 TEST(lossy__little_room)
 {
+	const struct cm_counters *c;
+
 	run(&(struct config){.seed = 7,
 			     .attempts = ATTEMPTS,
 			     .lost = 50,
 			     .datagrams = true,
 			     .limits = {.connections = 60, .unanswered = 2}});
-	assert_true(cm_service_counters(node[1].s)->dropped_full > 0);
+	c = cm_service_counters(node[1].s);
+	assert_true(c->dropped_full + c->dropped_source > 0);
 }
 
 TEST(lossy__hardly_anything_arrives)
