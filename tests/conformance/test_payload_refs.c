@@ -235,24 +235,28 @@ TEST(refs__to_what_its_client_changes)
 		unsigned after;		 /* so many frames have left */
 		uint64_t lost;		 /* frames of node 0, by bit */
 		bool noticed;
+		uint32_t entry; /* READ: bytes of the first of two scatter entries, or 0 */
 	} rows[] = {
-		{USER_SEND, BYTES - 3, LONG, 1, 0, false},
-		{USER_SEND, BYTES - 3, BYTES - 4, 1, 0, true},
-		{USER_RDMA_WRITE, LONG, LONG, 3, 0, false},
-		{USER_RDMA_WRITE, LONG, 0, 1, 0, true},
-		{USER_RDMA_WRITE, LONG, 5 * BYTES, 2, 0, true},
-		{USER_SEND, LONG, 5 * BYTES, 2, 0, true},
-		{USER_SEND, LONG, LONG - 1, 3, 0, true},
-		{USER_RDMA_WRITE, LONG, 5 * BYTES, 2, 2, false}, /* what changes is lost, too */
-		{USER_RDMA_READ, LONG, LONG, 2, 0, false},
-		{USER_RDMA_READ, LONG, 0, 2, 0, false},
-		{USER_RDMA_READ, LONG, 5 * BYTES, 2, 0, true},
-		{USER_RDMA_READ, LONG, 18 * BYTES, 2, 0, true},
-		{USER_RDMA_READ, LONG, LONG - 1, 3, 0, false},
+		{USER_SEND, BYTES - 3, LONG, 1, 0, false, 0},
+		{USER_SEND, BYTES - 3, BYTES - 4, 1, 0, true, 0},
+		{USER_RDMA_WRITE, LONG, LONG, 3, 0, false, 0},
+		{USER_RDMA_WRITE, LONG, 0, 1, 0, true, 0},
+		{USER_RDMA_WRITE, LONG, 5 * BYTES, 2, 0, true, 0},
+		{USER_SEND, LONG, 5 * BYTES, 2, 0, true, 0},
+		{USER_SEND, LONG, LONG - 1, 3, 0, true, 0},
+		{USER_RDMA_WRITE, LONG, 5 * BYTES, 2, 2, false, 0}, /* what changes is lost, too */
+		{USER_RDMA_READ, LONG, LONG, 2, 0, false, 0},
+		{USER_RDMA_READ, LONG, 0, 2, 0, false, 0},
+		{USER_RDMA_READ, LONG, 5 * BYTES, 2, 0, true, 0},
+		{USER_RDMA_READ, LONG, 18 * BYTES, 2, 0, true, 0},
+		{USER_RDMA_READ, LONG, 5 * BYTES, 2, 0, true, 5 * BYTES + 100},
+		{USER_RDMA_READ, LONG, 7 * BYTES, 2, 0, true, 5 * BYTES + 100},
+		{USER_RDMA_READ, LONG, LONG - 1, 3, 0, false, 0},
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct sim_params p = SIM_PARAMS_DEFAULT;
+		struct sim_wr wr = SIM_WR(rows[i].opcode, 0, rows[i].bytes, .remote = REMOTE);
 		bool read = rows[i].opcode == USER_RDMA_READ;
 		uint64_t before;
 		struct sim *s;
@@ -269,7 +273,12 @@ TEST(refs__to_what_its_client_changes)
 		before = s->end[read].sent;
 		memset(s->node[read].memory + (read ? REMOTE : 0), 0x5a, LONG);
 		sim_post_recv(s, 1, 0, REMOTE, LONG);
-		sim_post(s, 0, 0, &SIM_WR(rows[i].opcode, 0, rows[i].bytes, .remote = REMOTE));
+		if (rows[i].entry) {
+			wr.sge[0].length = rows[i].entry;
+			wr.sge[1] = (struct sim_sge){rows[i].entry, LONG - rows[i].entry, 0};
+			wr.sges = 2;
+		}
+		sim_post(s, 0, 0, &wr);
 		while (s->end[read].sent < before + rows[i].after)
 			sim_step(s);
 		s->node[read].memory[rows[i].changes + (read ? REMOTE : 0)] = 0xbb;
@@ -351,6 +360,7 @@ TEST(refs__of_responses_with_wrong_headers_are_dropped)
 
 	p.icrcs = p.whole_trains = true;
 	s = two_hcas(&p);
+	s->faults.reorder_ppm = 0; /* the train is taken up to the wrong one */
 	s->tap = spoil_headers;
 	s->tap_arg = &done;
 	memset(s->node[1].memory + REMOTE, 0x5a, 20 * BYTES);

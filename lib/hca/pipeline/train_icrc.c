@@ -159,21 +159,25 @@ static inline uint32_t copy_crc(uint32_t state, uint8_t *to, const uint8_t *from
 			    : wire_crc_copy(state, to, from, bytes);
 }
 
-uint32_t train_copy_checked(const struct rte_mbuf *m, uint32_t skip, uint8_t *to,
-			    const uint8_t *from, bool nt)
+uint32_t train_copy_checked(const struct rte_mbuf *m, uint8_t *to, const uint8_t *from, bool nt,
+			    uint32_t *changed)
 {
 	const struct arrival *a = arrival_of((struct rte_mbuf *)m);
-	uint32_t bytes = a->payload_bytes, index = train_index(a), states[TRAIN_PACKETS_MAX];
+	uint32_t bytes = a->payload_bytes, index = train_index(a), states[TRAIN_PACKETS_MAX], i;
 
-	train_icrc_headers(m, a->l3_offset, a->is_ipv6, index + skip, a->packets - skip,
-			   states + skip);
-	for (; skip < a->packets; skip++)
-		if (unlikely(~copy_crc(states[skip], to + skip * bytes, from + skip * bytes, bytes,
-				       nt) != wire_icrc_load(train_icrc(a->payload, index + skip))))
+	train_icrc_headers(m, a->l3_offset, a->is_ipv6, index, a->packets, states);
+	for (i = 0; i < a->packets; i++, index++, to += bytes, from += bytes) {
+		uint32_t icrc = wire_icrc_load(train_icrc(a->payload, index));
+
+		if (likely(~copy_crc(states[i], to, from, bytes, nt) == icrc))
+			continue;
+		if (!changed || referred_icrc(states[i], a->payload, index, bytes) != icrc)
 			break;
+		++*changed;
+	}
 	if (unlikely(nt))
 		wire_crc_nt_fence();
-	return skip;
+	return i;
 }
 
 void train_put_icrcs(struct rte_mbuf *m, const struct packet *p)

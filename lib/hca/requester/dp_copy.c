@@ -126,7 +126,7 @@ enum dp_answer dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m,
 
 _Static_assert(sizeof(struct payload_ref) <= TRAIN_ICRCS_AT &&
 		       TRAIN_REFERRED_BYTES <= PAYLOAD_REF_BYTES_MIN,
-	       "ICRCs are behind the reference, within the room of its payload");
+	       "ICRCs and CRCs are behind the reference, within the room of its payload");
 
 bool dp_refer(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
 	      uint32_t packet_bytes, uint32_t packets, uint32_t *crc)

@@ -302,11 +302,14 @@ static __rte_noinline bool judge_reference(struct rrc_work *w)
 		count(w->c, COUNTER_drop_payload_gone);
 		return false;
 	}
-	if (train_referred_intact(w->m, at + w->a->payload_skip) ||
-	    rrc_is_only_changed(w->c, w->m, train_index(w->a)))
+	if (train_referred_intact(w->m, at + w->a->payload_skip))
 		return true;
-	count(w->c, COUNTER_drop_rx_icrc);
-	return false;
+	if (!train_headers_intact(w->m, train_index(w->a))) {
+		count(w->c, COUNTER_drop_rx_icrc);
+		return false;
+	}
+	count(w->c, COUNTER_payload_changed); /* what is there now will do */
+	return true;
 }
 
 /* What becomes of the response: it is done with, or kept, or must be retried. */
@@ -382,7 +385,9 @@ static __rte_noinline enum taken take_train(struct engine *e, struct counters *c
 			count(c, COUNTER_packet_empty);
 			return TAKEN_NOT;
 		}
-		taken = take_response(e, c, one);
+		taken = arrival_of(one)->payload_elsewhere && rrc_take_middle(e, c, one)
+				? TAKEN
+				: take_response(e, c, one);
 		if (unlikely(taken == TAKEN_NOT)) {
 			*first = one;
 			return TAKEN_NOT;

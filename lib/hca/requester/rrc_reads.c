@@ -363,14 +363,6 @@ static inline bool copy_held(struct rte_mbuf *m, uint8_t *to)
 	return ~state == wire_icrc_load(l3 + a->icrc_bytes);
 }
 
-bool rrc_is_only_changed(struct counters *c, const struct rte_mbuf *m, uint32_t index)
-{
-	if (!train_headers_intact(m, index))
-		return false;
-	count(c, COUNTER_payload_changed);
-	return true;
-}
-
 /*
  * Copies what a train refers to, and checks the ICRCs. The owner of the memory may have changed it
  * since the responder read it: then the headers must be right all the same, and the READ gets what
@@ -379,14 +371,10 @@ bool rrc_is_only_changed(struct counters *c, const struct rte_mbuf *m, uint32_t 
 static uint32_t copy_checked(struct counters *c, const struct rte_mbuf *m, uint8_t *to,
 			     const uint8_t *from)
 {
-	const struct arrival *a = arrival_of((struct rte_mbuf *)m);
-	uint32_t done = train_copy_checked(m, 0, to, from, false);
+	uint32_t changed = 0, done = train_copy_checked(m, to, from, false, &changed);
 
-	while (unlikely(done < a->packets)) {
-		if (!rrc_is_only_changed(c, m, train_index(a) + done))
-			return done;
-		done = train_copy_checked(m, done + 1, to, from, false);
-	}
+	if (unlikely(changed))
+		count_n(c, COUNTER_payload_changed, changed);
 	return done;
 }
 

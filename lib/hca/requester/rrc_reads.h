@@ -33,10 +33,6 @@ unsigned rrc_take_run(struct engine *e, struct counters *c, struct rte_mbuf *con
  * ICRCs while it copies. False: m must pass through the states; of a train it may be the rest. */
 bool rrc_take_middle(struct engine *e, struct counters *c, struct rte_mbuf *m);
 
-/* The ICRC of that packet of a train of READ responses does not match what it refers to. True: only
- * because the owner of the memory has changed it (counted). */
-bool rrc_is_only_changed(struct counters *c, const struct rte_mbuf *m, uint32_t index);
-
 /* Takes a train of responses to READs or atomics; m stays the caller's. False: it is not regular to
  * its end; m has the rest, whose first packet the caller splits off. */
 bool rrc_take_train(struct engine *e, struct counters *c, struct rte_mbuf *m);

@@ -3,36 +3,55 @@
  * ExecutionEngine's part in end-to-end flow control (C9-150 to C9-158, doc/transport.md#credits):
  * the credits that acknowledgements carry, and unsolicited acknowledgements. Clients post receives
  * without a doorbell, but for the first ones in RTS; so QPs whose peers have no credits are in a
- * list: `starved`, or `silent` until a receive has been seen. A few of each are polled at intervals.
+ * list, and a few of them are polled at intervals: `starved`, or `seldom` once there is little hope.
  * Reads the clients' counts; writes qp->ee; sends through RespPktGen, after every earlier answer
  * (EE_RESPG). Stage responder_exec. Never promises more than is posted.
  */
 #include "ee_work.h"
 
-/* The starved are looked at after half of the time since the last hope: a look found a receive, a
- * peer used up its credits, or a QP has posted its first receive. */
+/* There is hope when a look finds a receive, a peer has used up its credits, or a QP has posted its
+ * first receive. A look comes after half of the time since then. */
 enum {
 	LOOK_NS_MIN = 1000,
-	LOOK_NS_MAX = 256 * LOOK_NS_MIN, /* and always between looks at the silent */
+	LOOK_NS_MAX = 256 * LOOK_NS_MIN, /* and always between looks at the seldom */
 };
+#define HOPELESS 16000u /* a QP becomes one of the seldom; in ns >> 10, as starved_since */
 
 static inline bool gives_credits(const struct engine *e, const struct qp *qp)
 {
 	return e->settings.e2e_credits && qp_may_give_credits(qp);
 }
 
-static struct qp_list *list_of(struct engine *e, const struct qp *qp)
+static inline uint32_t coarse_time(const struct engine *e)
 {
-	return qp->ee.has_posted ? &e->ee->starved : &e->ee->silent;
+	return (uint32_t)(engine_now(e) >> 10);
 }
 
-/* There may soon be something to find. */
-static inline void look_soon(struct engine *e)
+static struct qp_list *list_of(struct engine *e, const struct qp *qp)
+{
+	return qp->ee.seldom ? &e->ee->seldom : &e->ee->starved;
+}
+
+/* This QP, whether listed or not, may soon have receives. */
+static void hope(struct engine *e, struct qp *qp)
 {
 	struct execution_engine *ee = e->ee;
 
+	qp_list_remove(list_of(e, qp), qp);
+	qp->ee.seldom = 0;
+	qp->ee.starved_since = coarse_time(e);
+	qp_list_add(&ee->starved, qp);
 	ee->hope_ns = engine_now(e);
 	ee->look_ns = RTE_MIN(ee->look_ns, engine_now(e) + LOOK_NS_MIN);
+}
+
+/* Adds it to the seldom, unless it is listed. */
+static void despair(struct engine *e, struct qp *qp)
+{
+	if (qp->ee.starved.listed)
+		return;
+	qp->ee.seldom = 1;
+	qp_list_add(&e->ee->seldom, qp);
 }
 
 uint8_t ee_ack_syndrome(struct engine *e, struct qp *qp)
@@ -46,9 +65,10 @@ uint8_t ee_ack_syndrome(struct engine *e, struct qp *qp)
 		credits = rwm_credits(qp);
 	qp->ee.credits_granted = credits && credits > qp->rwm.open;
 	if (unlikely(!qp->ee.credits_granted)) {
-		qp_list_add(list_of(e, qp), qp);
 		if (had)
-			look_soon(e);
+			hope(e, qp);
+		else
+			despair(e, qp);
 	}
 	return aeth_ack(aeth_credit_code(credits));
 }
@@ -57,9 +77,9 @@ void ee_note_first_receive(struct engine *e, struct qp *qp)
 {
 	if (qp->ee.has_posted || !rwm_claimed(qp))
 		return;
-	qp_list_remove(&e->ee->silent, qp);
 	qp->ee.has_posted = 1;
-	look_soon(e);
+	if (gives_credits(e, qp))
+		hope(e, qp);
 }
 
 void ee_watch_credits(struct engine *e, struct qp *qp)
@@ -67,7 +87,7 @@ void ee_watch_credits(struct engine *e, struct qp *qp)
 	if (!gives_credits(e, qp))
 		return;
 	ee_note_first_receive(e, qp);
-	qp_list_add(list_of(e, qp), qp);
+	despair(e, qp);
 }
 
 void ee_forget_credits(struct engine *e, struct qp *qp)
@@ -96,15 +116,23 @@ static bool ee_announce_credits(struct engine *e, struct qp *qp)
 	return true;
 }
 
-/* Unless it sends an acknowledgement, the QP goes back to the end of its list if its peer still has
- * no credits and it receives. */
+/* Unless it sends an acknowledgement, the QP goes to the end of a list if its peer still has no
+ * credits and it receives. */
 static void look_at(struct engine *e, struct qp *qp)
 {
+	bool first = !qp->ee.has_posted && rwm_claimed(qp);
+
 	if (!qp_receives(qp_state(qp)) || qp->ee.credits_granted)
 		return;
-	ee_note_first_receive(e, qp);
-	if (!may_announce(qp) || !ee_announce_credits(e, qp))
-		qp_list_add(list_of(e, qp), qp);
+	qp->ee.has_posted |= first;
+	if (may_announce(qp) && ee_announce_credits(e, qp))
+		return;
+	if (first)
+		hope(e, qp);
+	else if (!qp->ee.seldom && coarse_time(e) - qp->ee.starved_since < HOPELESS)
+		qp_list_add(&e->ee->starved, qp);
+	else
+		despair(e, qp);
 }
 
 static __rte_noinline unsigned look_at_starved(struct engine *e, struct execution_engine *ee)
@@ -119,10 +147,10 @@ static __rte_noinline unsigned look_at_starved(struct engine *e, struct executio
 	return sent;
 }
 
-static __rte_noinline unsigned look_at_silent(struct engine *e, struct execution_engine *ee)
+static __rte_noinline unsigned look_at_seldom(struct engine *e, struct execution_engine *ee)
 {
-	ee->silent_ns = engine_now(e) + LOOK_NS_MAX;
-	return ee_look(e, &ee->silent, look_at);
+	ee->seldom_ns = engine_now(e) + LOOK_NS_MAX;
+	return ee_look(e, &ee->seldom, look_at);
 }
 
 unsigned ee_offer_credits(struct engine *e)
@@ -130,9 +158,9 @@ unsigned ee_offer_credits(struct engine *e)
 	struct execution_engine *ee = e->ee;
 
 	/* First, since the starved may be due at every poll. */
-	if (unlikely(!qp_list_empty(&ee->silent) && engine_now(e) >= ee->silent_ns &&
+	if (unlikely(!qp_list_empty(&ee->seldom) && engine_now(e) >= ee->seldom_ns &&
 		     ee_may_look(e)))
-		return look_at_silent(e, ee);
+		return look_at_seldom(e, ee);
 	if (unlikely(!qp_list_empty(&ee->starved) && engine_now(e) >= ee->look_ns &&
 		     ee_may_look(e)))
 		return look_at_starved(e, ee);

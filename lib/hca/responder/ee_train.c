@@ -29,7 +29,7 @@ static inline bool copy_referred(struct rte_mbuf *m, uint8_t *to, const uint8_t 
 
 	if (!a->icrc_bytes) {
 		copy_payload(to, from, bytes, nt);
-	} else if (unlikely(train_copy_checked(m, 0, to, from, nt) < a->packets)) {
+	} else if (unlikely(train_copy_checked(m, to, from, nt, NULL) < a->packets)) {
 		a->singly = 1;
 		return false;
 	}

@@ -59,10 +59,10 @@ struct execution_engine {
 	struct early *early;
 	struct qp_list late;		/* ee_gap.c */
 	struct qp *filled;		/* with EE_EARLY: whose gap has been filled */
-	struct qp_list starved, silent; /* ee_credits.c */
+	struct qp_list starved, seldom; /* ee_credits.c */
 	uint64_t look_ns;		/* when to check it next */
 	uint64_t hope_ns;		/* when one last was likely to find something */
-	uint64_t silent_ns;		/* when to check `silent` next */
+	uint64_t seldom_ns;		/* when to check `seldom` next */
 };
 
 /* One packet on its way through the states. */

@@ -494,7 +494,7 @@ int ee_create(struct engine *e)
 		return -ENOMEM;
 	}
 	qp_list_init(&ee->starved, e->qps, offsetof(struct qp, ee.starved));
-	qp_list_init(&ee->silent, e->qps, offsetof(struct qp, ee.starved));
+	qp_list_init(&ee->seldom, e->qps, offsetof(struct qp, ee.starved));
 	qp_list_init(&ee->late, e->qps, offsetof(struct qp, ee_gap.late));
 	return 0;
 }

@@ -479,7 +479,8 @@ int softhca_post_recv(struct softhca_qp *qp, struct softhca_recv_wr *wr,
 		*bad_wr = wr;
 	state = __atomic_load_n(&qp->state, __ATOMIC_SEQ_CST);
 	if (unlikely(state == SOFTHCA_QPS_ERR ||
-		     (before == 0 && head != before && state == SOFTHCA_QPS_RTS)))
+		     (before == 0 && head != before &&
+		      (state == SOFTHCA_QPS_RTS || state == SOFTHCA_QPS_SQD))))
 		ring_for_receives(qp);
 	return rc;
 }

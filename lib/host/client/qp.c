@@ -288,6 +288,10 @@ static void moved(struct softhca_qp *qp, uint8_t before, enum softhca_qp_state t
 	} else {
 		__atomic_compare_exchange_n(&qp->state, &before, (uint8_t)to, false,
 					    __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE);
+		/* Receives posted just before were too late for the daemon, too early to ring. */
+		if (to == SOFTHCA_QPS_RTS && before == SOFTHCA_QPS_RTR && qp->rq.buffer &&
+		    __atomic_load_n(&qp->record->rq_posted, __ATOMIC_SEQ_CST))
+			ring_for_receives(qp);
 	}
 }
 

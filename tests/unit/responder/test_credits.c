@@ -141,7 +141,7 @@ TEST(credits__looks_become_seldom)
 	enter_rtr();
 	fx_assert_ack(FX_PSN - 1, aeth_ack(1), 0);
 	for (uint32_t i = 0; i < 8; i++) {
-		us = overlooked(2 * i, 10000 + 32 * i);
+		us = overlooked(2 * i, (i & 1 ? 20000 : 10000) + 32 * i);
 		assert_in_range(us, 1, 256);
 		sum += us;
 		assert_in_range(overlooked(2 * i + 1, 10 * i), 1, 5 * i + 2);
@@ -165,6 +165,21 @@ TEST(credits__of_a_queue_pair_that_never_posted)
 	}
 	fx_assert_ack(FX_PSN, aeth_ack(1), 1);
 	assert_in_range(us, 200, 256);
+}
+
+/* Those of which there is little hope do not stand in the way of others. */
+TEST(credits__of_a_hopeful_one_beside_many_others)
+{
+	fx_post_simple(0, 100);
+	enter_rtr();
+	fx_assert_ack(FX_PSN - 1, aeth_ack(1), 0);
+	for (unsigned i = 1; i < 16; i++) {
+		make_more(i)->ee.has_posted = i & 1;
+		if (qp_at(&fx->qps, i) != fx->qp)
+			wake(qp_at(&fx->qps, i));
+	}
+	poll_slowly(2000);
+	assert_in_range(overlooked(0, 4), 1, 3);
 }
 
 /* Even if another gives reason to look at every poll. */

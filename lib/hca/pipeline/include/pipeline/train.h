@@ -7,8 +7,8 @@
  * consecutive; otherwise they differ only in what is listed here. There are two kinds:
  *
  *   - Middle packets of one message, each of one path MTU. The frame carries a reference
- *     (PAYLOAD_REF) to the payload of all of them, and behind it their ICRCs, unless they are
- *     omitted.
+ *     (PAYLOAD_REF) to the payload of all of them, and behind it their ICRCs and the CRCs of what
+ *     the sender read as their payload, unless ICRCs are omitted.
  *
  *   - Single-packet messages of the same operation and length. The frame of the first is complete;
  *     each of the others is a part behind it in the same buffer: its extension headers and payload,
@@ -152,13 +152,13 @@ bool train_referred_intact(const struct rte_mbuf *m, const uint8_t *payload);
 bool train_headers_intact(const struct rte_mbuf *m, uint32_t index);
 
 /*
- * Copies the payload of what is left of a train of references, now at `from`, but for the first
- * `skip` packets, and checks the ICRC of each packet on the way. Returns the number of the first
- * wrong one, whose bytes have been copied, too; a->packets if all are right. `nt`: with stores that
- * bypass the caches.
+ * Copies the payload of what is left of a train of references, now at `from`, and checks the ICRC
+ * of each packet on the way. Returns how many are right before the first wrong one, whose bytes
+ * have been copied, too. `nt`: with stores that bypass the caches. `changed`, unless NULL: packets
+ * of which only the payload has changed count as right, and are added up there.
  */
-uint32_t train_copy_checked(const struct rte_mbuf *m, uint32_t skip, uint8_t *to,
-			    const uint8_t *from, bool nt);
+uint32_t train_copy_checked(const struct rte_mbuf *m, uint8_t *to, const uint8_t *from, bool nt,
+			    uint32_t *changed);
 
 /* Payload bytes of all packets that are left. */
 static inline uint32_t train_bytes(const struct arrival *a)
