@@ -14,22 +14,19 @@
 enum {
 	LOOK_NS_MIN = 1000,
 	LOOK_NS_MAX = 256 * LOOK_NS_MIN, /* and always between looks at the seldom */
+	HOPELESS = 16000,		 /* a QP becomes one of the seldom; as ee_time() counts */
 };
-#define HOPELESS 16000u /* a QP becomes one of the seldom; in ns >> 10, as starved_since */
+
+enum { LISTED_SELDOM = 2 }; /* ee.starved.listed: which of the two lists */
 
 static inline bool gives_credits(const struct engine *e, const struct qp *qp)
 {
 	return e->settings.e2e_credits && qp_may_give_credits(qp);
 }
 
-static inline uint32_t coarse_time(const struct engine *e)
+static void unlist(struct execution_engine *ee, struct qp *qp)
 {
-	return (uint32_t)(engine_now(e) >> 10);
-}
-
-static struct qp_list *list_of(struct engine *e, const struct qp *qp)
-{
-	return qp->ee.seldom ? &e->ee->seldom : &e->ee->starved;
+	qp_list_remove(qp->ee.starved.listed == LISTED_SELDOM ? &ee->seldom : &ee->starved, qp);
 }
 
 /* This QP, whether listed or not, may soon have receives. */
@@ -37,10 +34,9 @@ static void hope(struct engine *e, struct qp *qp)
 {
 	struct execution_engine *ee = e->ee;
 
-	qp_list_remove(list_of(e, qp), qp);
-	qp->ee.seldom = 0;
-	qp->ee.starved_since = coarse_time(e);
+	unlist(ee, qp);
 	qp_list_add(&ee->starved, qp);
+	qp->ee.starved_since = ee_time(e);
 	ee->hope_ns = engine_now(e);
 	ee->look_ns = RTE_MIN(ee->look_ns, engine_now(e) + LOOK_NS_MIN);
 }
@@ -50,8 +46,8 @@ static void despair(struct engine *e, struct qp *qp)
 {
 	if (qp->ee.starved.listed)
 		return;
-	qp->ee.seldom = 1;
 	qp_list_add(&e->ee->seldom, qp);
+	qp->ee.starved.listed = LISTED_SELDOM;
 }
 
 uint8_t ee_ack_syndrome(struct engine *e, struct qp *qp)
@@ -63,6 +59,7 @@ uint8_t ee_ack_syndrome(struct engine *e, struct qp *qp)
 		return aeth_ack(AETH_CREDIT_INVALID);
 	if (qp->ee.has_posted)
 		credits = rwm_credits(qp);
+	/* qp->rwm is another cold line: without credits it does not matter. */
 	qp->ee.credits_granted = credits && credits > qp->rwm.open;
 	if (unlikely(!qp->ee.credits_granted)) {
 		if (had)
@@ -92,7 +89,7 @@ void ee_watch_credits(struct engine *e, struct qp *qp)
 
 void ee_forget_credits(struct engine *e, struct qp *qp)
 {
-	qp_list_remove(list_of(e, qp), qp);
+	unlist(e->ee, qp);
 }
 
 /* May the QP acknowledge now? While a NAK is outstanding, the peer must get nothing else until it
@@ -116,28 +113,47 @@ static bool ee_announce_credits(struct engine *e, struct qp *qp)
 	return true;
 }
 
-/* Unless it sends an acknowledgement, the QP goes to the end of a list if its peer still has no
- * credits and it receives. */
-static void look_at(struct engine *e, struct qp *qp)
+static bool is_starved(const struct qp *qp)
 {
-	bool first = !qp->ee.has_posted && rwm_claimed(qp);
+	return qp_receives(qp_state(qp)) && !qp->ee.credits_granted;
+}
 
-	if (!qp_receives(qp_state(qp)) || qp->ee.credits_granted)
+/* Sends an acknowledgement if there are receives now. */
+static bool announces(struct engine *e, struct qp *qp)
+{
+	return may_announce(qp) && ee_announce_credits(e, qp);
+}
+
+/* Looks at a QP taken from its list, which goes to the end of one if its peer still has no credits. */
+static void look_at_starved(struct engine *e, struct qp *qp)
+{
+	if (!is_starved(qp) || announces(e, qp))
 		return;
-	qp->ee.has_posted |= first;
-	if (may_announce(qp) && ee_announce_credits(e, qp))
-		return;
-	if (first)
-		hope(e, qp);
-	else if (!qp->ee.seldom && coarse_time(e) - qp->ee.starved_since < HOPELESS)
+	if (ee_time(e) - qp->ee.starved_since < HOPELESS)
 		qp_list_add(&e->ee->starved, qp);
 	else
 		despair(e, qp);
 }
 
-static __rte_noinline unsigned look_at_starved(struct engine *e, struct execution_engine *ee)
+static void look_at_seldom(struct engine *e, struct qp *qp)
 {
-	unsigned sent = ee_look(e, &ee->starved, look_at);
+	bool first;
+
+	if (!is_starved(qp))
+		return;
+	first = !qp->ee.has_posted && rwm_claimed(qp);
+	qp->ee.has_posted |= first;
+	if (announces(e, qp))
+		return;
+	if (first)
+		hope(e, qp);
+	else
+		despair(e, qp);
+}
+
+static __rte_noinline unsigned offer_to_starved(struct engine *e, struct execution_engine *ee)
+{
+	unsigned sent = ee_look(e, &ee->starved, look_at_starved);
 	uint64_t gap;
 
 	if (sent)
@@ -147,10 +163,10 @@ static __rte_noinline unsigned look_at_starved(struct engine *e, struct executio
 	return sent;
 }
 
-static __rte_noinline unsigned look_at_seldom(struct engine *e, struct execution_engine *ee)
+static __rte_noinline unsigned offer_to_seldom(struct engine *e, struct execution_engine *ee)
 {
 	ee->seldom_ns = engine_now(e) + LOOK_NS_MAX;
-	return ee_look(e, &ee->seldom, look_at);
+	return ee_look(e, &ee->seldom, look_at_seldom);
 }
 
 unsigned ee_offer_credits(struct engine *e)
@@ -160,9 +176,9 @@ unsigned ee_offer_credits(struct engine *e)
 	/* First, since the starved may be due at every poll. */
 	if (unlikely(!qp_list_empty(&ee->seldom) && engine_now(e) >= ee->seldom_ns &&
 		     ee_may_look(e)))
-		return look_at_seldom(e, ee);
+		return offer_to_seldom(e, ee);
 	if (unlikely(!qp_list_empty(&ee->starved) && engine_now(e) >= ee->look_ns &&
 		     ee_may_look(e)))
-		return look_at_starved(e, ee);
+		return offer_to_starved(e, ee);
 	return 0;
 }

@@ -14,16 +14,10 @@
 #include "pipeline/frames.h"
 
 enum {
-	TIME_SHIFT = 10,     /* times are in ns >> 10, which is about 1 us, and wrap */
 	PATIENCE_MAX = 1000, /* reordering by more counts as loss */
 	IN_VAIN = 2,	     /* needless NAKs in a row that make a QP patient */
 	SAMPLE_MAX = 4000,   /* this long after a NAK no second copy is expected any more */
 };
-
-static uint32_t now_of(const struct engine *e)
-{
-	return (uint32_t)(engine_now(e) >> TIME_SHIFT);
-}
 
 static bool is_equal(const struct qp *qp)
 {
@@ -35,7 +29,7 @@ static bool is_equal(const struct qp *qp)
 /* The gap has drawn a NAK: observe it, unless another one is. */
 static void observe(const struct engine *e, struct qp *qp)
 {
-	uint32_t now = now_of(e);
+	uint32_t now = ee_time(e);
 
 	if (qp->ee_gap.sample_psn) {
 		if (now - qp->ee_gap.sample_since < SAMPLE_MAX)
@@ -117,14 +111,14 @@ void ee_wait_no_more(struct engine *e, struct qp *qp)
 
 static bool is_due(const struct engine *e, const struct qp *qp)
 {
-	return now_of(e) - qp->ee_gap.since >= qp->ee_gap.patience;
+	return ee_time(e) - qp->ee_gap.since >= qp->ee_gap.patience;
 }
 
 /* A packet behind the gap has been kept, and no NAK is out. */
 static void consider_nak(struct engine *e, struct qp *qp)
 {
 	if (!(qp->ee.gap & EE_GAP_LATE)) {
-		qp->ee_gap.since = now_of(e);
+		qp->ee_gap.since = ee_time(e);
 		if (qp->ee_gap.patience) {
 			qp->ee.gap |= EE_GAP_LATE;
 			qp_list_add(&e->ee->late, qp);
@@ -190,7 +184,7 @@ void ee_send_sacks(struct engine *e)
 bool ee_describe_gap(const struct engine *e, const struct qp *qp, uint8_t map[WIRE_SACK_BYTES])
 {
 	return early_map(e, e->ee->early, qp, psn_add(qp->ee.expected_psn, 1),
-			 (uint64_t)qp->ee_gap.patience << TIME_SHIFT, map, WIRE_SACK_BYTES);
+			 (uint64_t)qp->ee_gap.patience << EE_TIME_SHIFT, map, WIRE_SACK_BYTES);
 }
 
 /* ---- gaps ---- */
@@ -243,7 +237,7 @@ enum ee_state ee_behind_gap(struct ee_work *w)
 static void end_wait(struct ee_work *w)
 {
 	struct qp *qp = w->qp;
-	uint32_t late = now_of(w->e) - qp->ee_gap.since + 1;
+	uint32_t late = ee_time(w->e) - qp->ee_gap.since + 1;
 
 	if (qp->ee.gap & EE_GAP_LATE) {
 		if (is_probe(w))

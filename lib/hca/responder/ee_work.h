@@ -277,6 +277,14 @@ static inline void abandon_message(struct ee_work *w)
 void ee_complete(struct engine *e, struct counters *c, struct qp *qp, struct cqe *cqe,
 		 bool solicited);
 
+enum { EE_TIME_SHIFT = 10 };
+
+/* Times in a queue pair's context: ns >> EE_TIME_SHIFT, about 1 us; they wrap. */
+static inline uint32_t ee_time(const struct engine *e)
+{
+	return (uint32_t)(engine_now(e) >> EE_TIME_SHIFT);
+}
+
 enum { EE_LOOK_QPS = 4 }; /* of a list, looked at in each poll */
 
 /* Is there room for what may be sent when a list is looked at? */

@@ -303,11 +303,9 @@ TEST(storm__random_requests)
 			continue;
 		if (fx->qp->state == QP_ERR && (x >> 50) % 8 == 0 && !fx->qp->respg.active.listed) {
 			struct qp_link starved = fx->qp->ee.starved;
-			uint8_t seldom = fx->qp->ee.seldom;
 
 			memset(&fx->qp->ee, 0, sizeof(fx->qp->ee));
 			fx->qp->ee.starved = starved;
-			fx->qp->ee.seldom = seldom;
 			fx->qp->state = QP_RTS;
 		}
 		if ((x >> 25) % 4 == 0 &&

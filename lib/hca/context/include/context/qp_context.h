@@ -377,10 +377,9 @@ struct qp {
 		uint8_t reads_issued; /* READs passed to RespPktGen, free running; see reads_done */
 		uint8_t has_posted;   /* a receive has been seen; until then, ACKs look for none */
 		uint8_t credits_granted; /* the last AETH granted credit for another message */
-		uint8_t seldom;		 /* if listed in `starved`: in the list of the seldom */
 		uint32_t received_bytes; /* of the message in progress */
 		uint32_t psn_laps;	 /* how often expected_psn has wrapped */
-		uint32_t starved_since;	 /* the last hope for credits; as ee_credits.c counts */
+		uint32_t starved_since;	 /* the last hope for credits; as ee_time() counts */
 		/* WriteAddrTable */
 		uint64_t write_va;
 		uint32_t write_rkey;
@@ -403,7 +402,7 @@ struct qp {
 		uint8_t buffer[RQ_FETCH_BYTES];
 	} rwm __rte_cache_aligned;
 
-	/* ExecutionEngine again: RQWQEManager's last line has room. Times as ee_gap.c counts them.
+	/* ExecutionEngine again: RQWQEManager's last line has room. Times as ee_time() counts them.
 	 */
 	struct {
 		struct early_count early;
