@@ -367,6 +367,13 @@ static void hold(struct rrc *rrc, struct rte_mbuf *first, struct rte_mbuf *const
 	rrc->holds += n;
 }
 
+static inline enum taken take_single(struct engine *e, struct counters *c, struct rte_mbuf *m)
+{
+	if (arrival_of(m)->headers.opcode == WIRE_RC_READ_RESP_MIDDLE && rrc_take_middle(e, c, m))
+		return TAKEN;
+	return take_response(e, c, m);
+}
+
 /* Takes a train as a whole, or packet by packet. TAKEN_NOT: the packet split off, *first, is to be
  * retried, or there was no buffer for it; m keeps the rest. */
 static __rte_noinline enum taken take_train(struct engine *e, struct counters *c,
@@ -385,9 +392,7 @@ static __rte_noinline enum taken take_train(struct engine *e, struct counters *c
 			count(c, COUNTER_packet_empty);
 			return TAKEN_NOT;
 		}
-		taken = arrival_of(one)->payload_elsewhere && rrc_take_middle(e, c, one)
-				? TAKEN
-				: take_response(e, c, one);
+		taken = take_single(e, c, one);
 		if (unlikely(taken == TAKEN_NOT)) {
 			*first = one;
 			return TAKEN_NOT;
@@ -395,7 +400,7 @@ static __rte_noinline enum taken take_train(struct engine *e, struct counters *c
 		if (taken == TAKEN)
 			rte_pktmbuf_free(one);
 	}
-	return take_response(e, c, m);
+	return take_single(e, c, m);
 }
 
 /* Takes m[0], and perhaps more behind it: *run in all. */
@@ -413,9 +418,7 @@ static inline enum taken take_next(struct engine *e, struct counters *c, struct 
 			return TAKEN;
 		*run = 1;
 	}
-	if (a->headers.opcode == WIRE_RC_READ_RESP_MIDDLE && rrc_take_middle(e, c, m[0]))
-		return TAKEN;
-	return take_response(e, c, m[0]);
+	return take_single(e, c, m[0]);
 }
 
 static unsigned take_responses(struct engine *e)
