@@ -129,7 +129,7 @@ _Static_assert(sizeof(struct payload_ref) <= TRAIN_ICRCS_AT &&
 	       "ICRCs and CRCs are behind the reference, within the room of its payload");
 
 bool dp_refer(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
-	      uint32_t packet_bytes, uint32_t packets, uint32_t *crc)
+	      uint32_t packet_bytes, uint32_t packets, bool crcs)
 {
 	struct request *r = request_of(m);
 	const struct wqe_data *d = request_entries(m) + r->entry;
@@ -145,11 +145,9 @@ bool dp_refer(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t 
 						   .rights = V2P_LOCAL_READ},
 			      &q->payload_turn, dst))
 		return false;
-	if (crc && unlikely(payload_ref_follow(dst, &at) != V2P_SUCCESS))
+	if (crcs && unlikely(payload_ref_follow(dst, &at) != V2P_SUCCESS))
 		return false;
-	if (crc && packets == 1)
-		*crc = wire_crc(0, at, bytes);
-	else if (crc)
+	if (crcs)
 		train_put_crcs(dst, at, packet_bytes, packets);
 	used_of_entry(r, d, bytes);
 	r->sent_bytes += bytes;

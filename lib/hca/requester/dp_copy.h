@@ -22,12 +22,11 @@ enum dp_answer dp_copy(struct engine *e, const struct qp *q, struct rte_mbuf *m,
 
 /*
  * Writes a reference to the bytes of `packets` packets to dst (virt-to-phys/payload_ref.h) instead
- * of copying them, and moves the cursor on. If crc is not NULL, *crc becomes the raw CRC of a single
- * packet's bytes from state 0; those of several are left for train_put_icrcs(). False: the bytes are
- * inline or not in one piece, or their translation takes the slow path; nothing has changed, use
- * dp_copy(). Stage segmentation.
+ * of copying them, and moves the cursor on. `crcs`: leaves the raw CRC of each packet's bytes, from
+ * state 0, where train_crc() finds it. False: the bytes are inline or not in one piece, or their
+ * translation takes the slow path; nothing has changed, use dp_copy(). Stage segmentation.
  */
 bool dp_refer(struct engine *e, const struct qp *q, struct rte_mbuf *m, uint8_t *dst,
-	      uint32_t packet_bytes, uint32_t packets, uint32_t *crc);
+	      uint32_t packet_bytes, uint32_t packets, bool crcs);
 
 #endif

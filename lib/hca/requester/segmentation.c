@@ -224,11 +224,14 @@ static __rte_always_inline enum dp_answer segment_fill(struct visit *v, struct r
 {
 	uint8_t *payload = payload_of(m);
 	uint32_t sum = 0, *crc = crc_with_copy(v, s.bytes) ? &sum : NULL;
-	bool ref = may_refer(v, s.bytes) && dp_refer(v->e, v->q, v->m, payload, s.bytes, 1, crc);
+	bool ref = may_refer(v, s.bytes) &&
+		   dp_refer(v->e, v->q, v->m, payload, s.bytes, 1, crc != NULL);
 	enum dp_answer answer = ref ? DP_COPIED : dp_copy(v->e, v->q, v->m, payload, s.bytes, crc);
 
 	if (unlikely(answer != DP_COPIED))
 		return answer;
+	if (ref && crc)
+		sum = wire_icrc_load(train_crc(payload, 0));
 	fill_packet(v, m, s.bytes, crc, s.ends);
 	if (ref) {
 		packet_of(m)->flags |= PACKET_REF;
@@ -262,12 +265,11 @@ static inline uint32_t rtc_train_packets(const struct visit *v, struct segment s
  * packet. */
 static bool rtc_train_fill(struct visit *v, struct rte_mbuf *m, struct segment *s)
 {
-	uint32_t packets = rtc_train_packets(v, *s), crc;
+	uint32_t packets = rtc_train_packets(v, *s);
 	bool icrcs = crc_with_copy(v, s->bytes);
 	struct packet *p = packet_of(m);
 
-	if (packets < 2 ||
-	    !dp_refer(v->e, v->q, v->m, payload_of(m), s->bytes, packets, icrcs ? &crc : NULL))
+	if (packets < 2 || !dp_refer(v->e, v->q, v->m, payload_of(m), s->bytes, packets, icrcs))
 		return false;
 	fill_packet(v, m, s->bytes, NULL, SEGMENT_MIDDLE);
 	p->flags = PACKET_REF;
