@@ -459,8 +459,10 @@ static enum v2p_state read_packet(struct engine *e, struct resp_pkt_gen *p, stru
 	enum v2p_state s;
 	uint32_t crc = 0;
 
-	if (!ref && packets > 1)
-		ref = refer_read(e, qp, a, payload, bytes, packets = 1);
+	if (!ref && packets > 1) {
+		packets = 1;
+		ref = refer_read(e, qp, a, payload, bytes, packets);
+	}
 	fused = !ref && bytes > SMALL_BYTES &&
 		!icrc_omitted(e->settings.icrc, &qp_path(qp)->template);
 	s = ref ? V2P_SUCCESS : copy_read(e, qp, a, payload, bytes, fused ? &crc : NULL);
