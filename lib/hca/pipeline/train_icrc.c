@@ -3,8 +3,6 @@
 #include "pipeline/train.h"
 #include "wire/encap.h"
 
-enum { HEADER_BYTES_MAX = WIRE_IPV6_BYTES + WIRE_UDP_BYTES + WIRE_TRANSPORT_BYTES_MAX };
-
 /* From the IP header to the payload. */
 static uint32_t header_bytes(const uint8_t *l3, bool ipv6)
 {
@@ -15,16 +13,9 @@ void train_icrc_headers(const struct rte_mbuf *m, uint32_t l3_offset, bool ipv6,
 			uint32_t n, uint32_t *states)
 {
 	const uint8_t *l3 = rte_pktmbuf_mtod_offset(m, const uint8_t *, l3_offset);
-	uint32_t packets = frame_packets(m), bytes = header_bytes(l3, ipv6);
-	uint8_t headers[TRAIN_PACKETS_MAX][HEADER_BYTES_MAX];
 
-	for (uint32_t i = 0; i < n; i++) {
-		memcpy(headers[i], l3, bytes);
-		wire_take_place(headers[i], ipv6, index + i, index + i + 1 == packets);
-	}
-	/* A loop of its own: right behind the stores the wide loads would wait for them. */
-	for (uint32_t i = 0; i < n; i++)
-		states[i] = wire_icrc_headers(headers[i], bytes, ipv6);
+	wire_icrc_headers_run(l3, header_bytes(l3, ipv6), ipv6, index, n,
+			      index + n == frame_packets(m), states);
 }
 
 /* ---- parts ---- */

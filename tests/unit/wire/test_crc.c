@@ -7,6 +7,8 @@
 
 #include "guard.h"
 #include "wire/crc.h"
+#include "wire/psn.h"
+#include "wire/run.h"
 
 enum { LENGTH_MAX = 5000 };
 
@@ -252,6 +254,48 @@ static void icrc_from_parts(void)
 TEST(icrc__from_headers_and_copied_payload)
 {
 	each_form(icrc_from_parts);
+}
+
+/* Packets [index, index + n) of a train of `packets`. */
+static const struct {
+	uint32_t psn;
+	uint16_t ip_id;
+	uint8_t extension_bytes, index, n, packets;
+} runs[] = {
+	{0, 0, 0, 0, 32, 32},
+	{PSN_MASK - 3, 0xfffd, 0, 0, 8, 8},
+	{0x7fff0, 0x7ff0, 0, 0, 31, 32},
+	{0xfffff8, 0xfff0, 0, 7, 20, 32},
+	{0x123456, 0xabcd, 0, 31, 1, 32},
+	{0x123456, 0xabcd, 16, 0, 1, 1},
+	{0x123456, 0xabcd, 28, 0, 1, 2},
+};
+
+static void icrc_of_run(unsigned int row, bool ipv6, bool ackreq)
+{
+	uint32_t bth = wire_bth_at(ipv6), n = bth + WIRE_BTH_BYTES + runs[row].extension_bytes;
+	uint32_t word = runs[row].psn | (ackreq ? (uint32_t)WIRE_BTH_ACKREQ << 24 : 0);
+	uint8_t frame[128], one[128];
+	uint32_t states[32], i, at;
+
+	memcpy(frame, bytes, sizeof(frame));
+	wire_put_be16(frame + bth + WIRE_BTH_ALIKE_BYTES, word >> 16);
+	wire_put_be16(frame + bth + WIRE_BTH_ALIKE_BYTES + 2, word);
+	wire_put_be16(frame + 4, runs[row].ip_id);
+	wire_icrc_headers_run(frame, n, ipv6, runs[row].index, runs[row].n,
+			      runs[row].index + runs[row].n == runs[row].packets, states);
+	for (i = 0; i < runs[row].n; i++) {
+		at = runs[row].index + i;
+		memcpy(one, frame, sizeof(one));
+		wire_take_place(one, ipv6, at, at + 1 == runs[row].packets);
+		assert_int_equal(states[i], wire_icrc_headers(one, n, ipv6));
+	}
+}
+
+TEST(icrc__headers_of_a_run)
+{
+	for (unsigned int i = 0; i < 4 * sizeof(runs) / sizeof(runs[0]); i++)
+		icrc_of_run(i / 4, i & 1, i & 2);
 }
 
 TEST(icrc__stored_little_endian)

@@ -42,6 +42,15 @@ static inline unsigned int wire_extension_bytes(uint8_t opcode)
  */
 void wire_take_place(uint8_t *l3, bool ipv6, uint32_t index, bool last);
 
+/*
+ * CRC states (wire/crc.h) after the headers of n >= 1 packets of a train from packet `index` on,
+ * whose frame has the header_bytes at l3, from the IP header on. end: the last of them is the
+ * train's last. If there are extension headers, only those of packet 0. Costs little more than one
+ * packet's.
+ */
+void wire_icrc_headers_run(const uint8_t *l3, unsigned int header_bytes, bool ipv6, uint32_t index,
+			   uint32_t n, bool end, uint32_t *states);
+
 /* Where the BTH is, from the IP header on. */
 static inline unsigned int wire_bth_at(bool ipv6)
 {
