@@ -21,7 +21,7 @@ start() {
 	daemon=$!
 	for ((i = 0; i < 500; i++)); do
 		[ ! -S "$SOFTHCA_SOCKET" ] || break
-		kill -0 "$daemon"
+		kill -0 "$daemon" || exit
 		sleep 0.02
 	done
 }

@@ -61,10 +61,11 @@ def limits(build):
 
 
 def cpu_kind(crc):
-    """Vendor and form of the CRC: what the shares of a baseline hold for."""
+    """Vendor, family and form of the CRC: what the shares of a baseline hold for."""
     with open("/proc/cpuinfo", encoding="utf-8") as file:
-        vendors = [line.split()[-1] for line in file if line.startswith("vendor_id")]
-    return " ".join(vendors[:1] + [crc])
+        fields = dict(line.split("\t", 1) for line in file.read().split("\n\n")[0].split("\n") if "\t" in line)
+    values = {name.strip(): value.strip(": \t") for name, value in fields.items()}
+    return " ".join([values.get("vendor_id", "unknown"), values.get("cpu family", "0"), crc])
 
 
 def perf(args, test):
