@@ -8,6 +8,7 @@
 #include "wire/crc.h"
 #include "wire/run.h"
 
+#include "base/assert.h"
 #include "bytes.h"
 #include "wire/psn.h"
 
@@ -48,6 +49,7 @@ void wire_icrc_headers_run(const uint8_t *l3, unsigned int header_bytes, bool ip
 	uint32_t word = get_be32(l3 + bth + WIRE_BTH_ALIKE_BYTES), psn = word & PSN_MASK;
 	uint32_t ip_id = get_be16(l3 + 4), ask = 0, state, i;
 
+	ASSERT(!behind || index + n == 1);
 	if (word & ACKREQ)
 		ask = behind ? wire_crc_combine(ackreq_set, 0, behind) : ackreq_set;
 	state = wire_icrc_headers(l3, header_bytes, ipv6) ^ ask;

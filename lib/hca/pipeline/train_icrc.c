@@ -73,7 +73,8 @@ static void put_parts(const struct rte_mbuf *m, const struct parts *t)
 		wire_take_place(p, t->ipv6, i, i + 1 == t->packets);
 		memset(p + t->bytes - t->pad, 0, t->pad);
 	}
-	p = t->second; /* a loop of its own, as above */
+	/* A loop of its own: right behind the stores the wide loads would wait for them. */
+	p = t->second;
 	for (uint32_t i = 1; i < t->packets; i++, p += t->stride)
 		wire_icrc_store(p + t->bytes, wire_icrc(p, t->bytes, t->ipv6));
 	wire_icrc_store(t->first + t->bytes, first_icrc(m, t));

@@ -45,7 +45,7 @@ void wire_take_place(uint8_t *l3, bool ipv6, uint32_t index, bool last);
 /*
  * CRC states (wire/crc.h) after the headers of n >= 1 packets of a train from packet `index` on,
  * whose frame has the header_bytes at l3, from the IP header on. end: the last of them is the
- * train's last. If there are extension headers, only those of packet 0. Costs little more than one
+ * train's last. With extension headers, index must be 0 and n 1. Costs little more than one
  * packet's.
  */
 void wire_icrc_headers_run(const uint8_t *l3, unsigned int header_bytes, bool ipv6, uint32_t index,
