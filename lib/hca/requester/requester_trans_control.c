@@ -609,7 +609,7 @@ static void end_visit(struct visit *v, enum rtc_state state)
 	}
 	if (v->freed) {
 		rtc_done_flush(v);
-		descriptors_return(v->e, q->client, v->freed);
+		descriptors_note(v->e, q->client, -v->freed);
 	}
 	if (unlikely(parked_here(&q->ws.parked)))
 		wake_post(&v->e->wake[WAKE_WS], &q->wake[WAKE_WS], q->index);

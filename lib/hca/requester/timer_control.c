@@ -264,15 +264,20 @@ static void command(struct engine *e, const struct timer_event *ev)
 	count(stage_counters(e, STAGE_REQUESTER_RECV), COUNTER_timers_set);
 }
 
+/* The pool's ring takes locked instructions, and goes through all events in turn. */
+static inline struct rte_mempool_cache *events_kept(const struct engine *e)
+{
+	return likely(e->one_lcore) ? e->events_kept : NULL;
+}
+
 static __rte_noinline unsigned take_commands(struct engine *e, enum channel_id from)
 {
 	struct rte_mbuf *m[BURST];
 	unsigned n = channel_take(&e->channel[from], m, BURST);
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++)
 		command(e, timer_event_of(m[i]));
-		rte_mbuf_raw_free(m[i]);
-	}
+	rte_mempool_generic_put(e->events, (void **)m, n, events_kept(e));
 	return n;
 }
 
@@ -285,7 +290,8 @@ static bool tc_put(struct engine *e, enum channel_id to, struct timer_event ev)
 {
 	struct rte_mbuf *m;
 
-	if (!channel_room(&e->channel[to]) || !(m = rte_mbuf_raw_alloc(e->events)))
+	if (!channel_room(&e->channel[to]) ||
+	    rte_mempool_generic_get(e->events, (void **)&m, 1, events_kept(e)))
 		return false;
 	*timer_event_of(m) = ev;
 	channel_put_one(&e->channel[to], m);

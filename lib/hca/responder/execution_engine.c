@@ -324,8 +324,9 @@ static inline void prefetch_burst(struct engine *e, struct rte_mbuf **burst, uns
 		qpn = a->qpn;
 		rkey = a->headers.rkey;
 		qp_prefetch_responder(e->qps, qpn);
+		rte_prefetch0(&qp->respg); /* for the answer */
 		if (likely(qp_number(qp) == a->qpn) && qp->ee.has_posted)
-			rte_prefetch0(qp->record); /* for the credits of the answer */
+			rte_prefetch0(qp->record); /* for its credits */
 		if (op->flags & WIRE_CONSUMES_RECV)
 			rte_prefetch0(&qp->rwm);
 		else

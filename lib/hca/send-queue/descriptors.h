@@ -8,13 +8,6 @@
 #include "host-abi/wqe.h"
 #include "send-queue/send_queue.h"
 
-/* Descriptors have been taken from the pool for a client. */
-static inline void descriptors_take(struct engine *e, uint32_t client, uint32_t n)
-{
-	__atomic_fetch_add(&e->held[client], n, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&e->held_total, n, __ATOMIC_RELAXED);
-}
-
 /* Are more in use than one user's doorbells can take (two thirds) plus what WQEParse makes of them
  * in a poll? Then QPs of users that hold many may fetch less ahead of sending. */
 static inline bool descriptors_scarce(const struct engine *e)
@@ -72,9 +65,9 @@ static inline bool wqe_fetch(const struct qp *q, uint32_t offset, uint32_t units
 	return true;
 }
 
-/* Prefetches the first descriptors of a chain, if m begins one: they usually lie at even distances
- * in the queue. Those behind follow when the chain is parsed. */
-static inline void wqe_prefetch_chain(const struct qp *q, struct rte_mbuf *m)
+/* Prefetches the next n descriptors of a chain, if m begins one: they usually lie at even distances
+ * in the queue. */
+static inline void wqe_prefetch_chain(const struct qp *q, struct rte_mbuf *m, unsigned n)
 {
 	const struct wqe_next *next = (const struct wqe_next *)request_wqe(m);
 	uint32_t at = next->nda_nop >> WQE_NEXT_NDA_SHIFT << 6,
@@ -83,7 +76,7 @@ static inline void wqe_prefetch_chain(const struct qp *q, struct rte_mbuf *m)
 
 	if (!request_chains(m))
 		return;
-	for (unsigned i = 0; i < CHAIN_AHEAD; i++)
+	for (unsigned i = 0; i < n; i++)
 		wqe_prefetch(q, at + i * step, units);
 }
 

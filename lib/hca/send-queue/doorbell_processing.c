@@ -186,7 +186,7 @@ static bool take_doorbell(struct engine *e, uint32_t client, uint64_t doorbell, 
 		count(c, COUNTER_drop_doorbell_size);
 		return false;
 	}
-	wqe_prefetch_chain(q, m);
+	wqe_prefetch_chain(q, m, CHAIN_AHEAD); /* those behind follow when it is parsed */
 	r->qpn = qp_number(q);
 	r->opcode = w0 & DOORBELL_OPCODE_MASK;
 	r->flags = w0 & DOORBELL_FENCE ? REQUEST_FENCE : 0;
@@ -329,7 +329,7 @@ static __rte_always_inline unsigned take_client(struct engine *e, uint32_t clien
 			f->user = user_of(e, out[0]);
 		d->user_held[f->user] += got;
 	}
-	descriptors_take(e, client, got);
+	descriptors_note(e, client, got);
 	count_n(c, COUNTER_doorbells, bells);
 	__atomic_store_n(&uar->consumer_index, f->consumer, __ATOMIC_RELEASE);
 	return got;

@@ -452,7 +452,9 @@ static unsigned take_request(struct engine *e, struct rte_mbuf *m, struct rte_mb
 		return 0;
 	}
 	if (chain) /* m itself was counted by DoorbellProcessing */
-		descriptors_take(e, client, n + (rest != NULL) - 1);
+		descriptors_note(e, client, n + (rest != NULL) - 1);
+	if (chain && n)
+		q->ws.chained = (uint8_t)(n - 1);
 	q->ws.issued += n - 1; /* m itself was counted by WQEScheduler */
 	if (rest)
 		channel_put_one(&e->channel[CHANNEL_WP_WS], rest);
@@ -472,6 +474,52 @@ static bool take_one(struct engine *e, struct rte_mbuf **m)
 	*m = w->held;
 	w->held = NULL;
 	return true;
+}
+
+/* Prefetches what the next poll will read for a request; its queue pair and its descriptor have
+ * been prefetched. A chain is probably as long as the last one. */
+static inline void prefetch_request(const struct engine *e, struct rte_mbuf *m)
+{
+	const struct qp *q = qp_find(e->qps, request_of(m)->qpn);
+
+	if (unlikely(!q))
+		return;
+	qp_prefetch_requester(q);
+	wqe_prefetch_chain(q, m, q->ws.chained);
+}
+
+/* Prefetches what prefetch_request() will read; the request itself has been prefetched. */
+static inline void prefetch_first_lines(const struct engine *e, struct rte_mbuf *m)
+{
+	uint32_t qpn = request_of(m)->qpn;
+
+	rte_prefetch0(request_wqe(m));
+	qp_prefetch_queue(e->qps, qpn);
+	rte_prefetch0(&qp_at(e->qps, qpn & e->qps->mask)->ws);
+}
+
+/*
+ * Requests that wait here have often done so for long: neither they nor their queue pairs nor their
+ * descriptors are in a cache any more. The next poll will take about n of them. All that it reads
+ * is prefetched: what must be read to know it, a poll earlier; and the requests, one more.
+ */
+static void look_ahead(const struct engine *e, unsigned n)
+{
+	const struct channel *in = &e->channel[CHANNEL_WS_WP];
+	struct rte_mbuf *m;
+	uint32_t before = 0;
+
+	for (unsigned i = 0; i < 3 * n && (m = channel_peek(in, i)); i++) {
+		if (i >= 2 * n) {
+			rte_prefetch0(m);
+			rte_prefetch0(request_of(m));
+		} else if (i >= n) {
+			prefetch_first_lines(e, m);
+		} else if (request_of(m)->qpn != before) {
+			before = request_of(m)->qpn;
+			prefetch_request(e, m);
+		}
+	}
 }
 
 static __rte_noinline unsigned wp_work(struct engine *e)
@@ -494,6 +542,7 @@ static __rte_noinline unsigned wp_work(struct engine *e)
 		if (unlikely(w->held))
 			break;
 	}
+	look_ahead(e, taken);
 	spares_return(e, w);
 	if (n) {
 		count_n(stage_counters(e, STAGE_DOORBELL_WQE), COUNTER_wqes, n);

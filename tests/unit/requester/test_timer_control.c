@@ -16,7 +16,7 @@ static uint64_t tick_ns(void)
 
 static void command_of(const struct qp *q, enum timer_kind kind, uint64_t ns)
 {
-	struct rte_mbuf *m = rte_mbuf_raw_alloc(fx->descriptors);
+	struct rte_mbuf *m = rte_mbuf_raw_alloc(fx->e->events);
 
 	*timer_event_of(m) = (struct timer_event){
 		.qpn = q->qpn, .timer = kind, .epoch = q->epoch, .value_ns = ns};

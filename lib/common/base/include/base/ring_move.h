@@ -71,4 +71,14 @@ static inline uint32_t ring_take(struct rte_ring *r, void **to, uint32_t n)
 	return n;
 }
 
+/* The pointer behind i others that wait, which stays; NULL: there are no more than i. */
+static inline void *ring_peek(const struct rte_ring *r, uint32_t i)
+{
+	uint32_t taken = r->cons.tail;
+
+	if (__atomic_load_n(&r->prod.tail, __ATOMIC_ACQUIRE) - taken <= i)
+		return NULL;
+	return __atomic_load_n(&ring_slots(r)[(taken + i) & r->mask], __ATOMIC_RELAXED);
+}
+
 #endif

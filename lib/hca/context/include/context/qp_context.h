@@ -216,8 +216,9 @@ struct qp {
 		struct rte_mbuf *head, *tail; /* doorbells waiting in turn */
 		uint32_t issued;	      /* requests passed to DataPack, free running */
 		struct qp_link ready;	      /* QPs with work */
-		uint8_t chain;	/* WQEIndicatorTable's flag: WQEParse is working on a chain */
-		uint8_t parked; /* atomic: waits for RequesterTransControl to consume */
+		uint8_t chain;	 /* WQEIndicatorTable's flag: WQEParse is working on a chain */
+		uint8_t parked;	 /* atomic: waits for RequesterTransControl to consume */
+		uint8_t chained; /* of the last chain, descriptors parsed at once behind the first */
 	} ws __rte_cache_aligned;
 	/* Link transmit of its engine, in the rest of that line: when the last timed packet left
 	 * (path_delay.h), and its PSN; both atomic. */

@@ -148,4 +148,10 @@ static inline unsigned channel_take(struct channel *c, struct rte_mbuf **m, unsi
 	return got;
 }
 
+/* What is behind i others that wait, to be prefetched; NULL: there are no more than i. Consumer. */
+static inline struct rte_mbuf *channel_peek(const struct channel *c, unsigned i)
+{
+	return (struct rte_mbuf *)ring_peek(c->in, i);
+}
+
 #endif

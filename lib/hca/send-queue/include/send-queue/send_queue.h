@@ -49,18 +49,25 @@ void dbp_set_cpu(struct engine *e, unsigned cpu);
 /* Is a doorbell waiting? Called by the lcore itself, once more before it sleeps. */
 bool dbp_pending(struct engine *e);
 
-/* Descriptors of a client have been returned to the pool; any stage of the engine. */
-static inline void descriptors_return(struct engine *e, uint32_t client, uint32_t n)
+/* Counts n more descriptors of a client as in use; for n fewer, pass -n. Any stage of the engine.
+ * A locked instruction would wait for all stores before it, some of them to memory in no cache. */
+static inline void descriptors_note(struct engine *e, uint32_t client, uint32_t n)
 {
-	ASSERT(n); /* the atomics are too expensive to change nothing */
-	__atomic_fetch_sub(&e->held[client], n, __ATOMIC_RELAXED);
-	__atomic_fetch_sub(&e->held_total, n, __ATOMIC_RELAXED);
+	uint32_t *held = &e->held[client], *total = &e->held_total;
+
+	if (likely(e->one_lcore)) {
+		__atomic_store_n(held, *held + n, __ATOMIC_RELAXED);
+		__atomic_store_n(total, *total + n, __ATOMIC_RELAXED);
+	} else {
+		__atomic_fetch_add(held, n, __ATOMIC_RELAXED);
+		__atomic_fetch_add(total, n, __ATOMIC_RELAXED);
+	}
 }
 
 /* Frees a request. Any stage of the engine. */
 static inline void request_free(struct engine *e, struct rte_mbuf *m)
 {
-	descriptors_return(e, request_of(m)->client, 1);
+	descriptors_note(e, request_of(m)->client, -1u);
 	rte_mbuf_raw_free(m);
 }
 
