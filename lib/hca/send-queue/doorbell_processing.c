@@ -13,7 +13,8 @@
 enum {
 	CLIENT_DESCRIPTORS_MIN = 4,
 	USER_DESCRIPTORS_MIN = 64,
-	COUNT_POLLS = 16, /* between two counts of what users hold */
+	COLLECT_POLLS = 4, /* between two looks while WQEParse is busy */
+	COUNT_POLLS = 16,  /* between two counts of what users hold */
 	USER_UNKNOWN = USERS_MAX,
 	FEW_CLIENTS = 64,    /* up to this many, each poll checks all; else up to this many */
 	LATELY_NS = 200000,  /* ... that have rung, all that have within this time ... */
@@ -428,9 +429,20 @@ static __rte_noinline unsigned dbp_work(struct engine *e)
 	return got;
 }
 
+/* WQEParse has enough to do for these polls: doorbells are left to accumulate, so that the fetches
+ * of more queue pairs and descriptors overlap. */
+static inline bool dbp_collects(const struct engine *e)
+{
+	const struct dbp *d = e->dbp;
+
+	return d->polls % COLLECT_POLLS && !d->asleep && !engine_is_watched(e) &&
+	       channel_peek(&e->channel[CHANNEL_WS_WP], (COLLECT_POLLS - 1) * BURST - 1);
+}
+
 unsigned dbp_poll(struct engine *e)
 {
-	if (__atomic_load_n(&e->dbp->end, __ATOMIC_ACQUIRE) <= FEW_CLIENTS && !dbp_pending(e)) {
+	if (__atomic_load_n(&e->dbp->end, __ATOMIC_ACQUIRE) <= FEW_CLIENTS &&
+	    (dbp_collects(e) || !dbp_pending(e))) {
 		e->dbp->polls++;
 		return 0;
 	}

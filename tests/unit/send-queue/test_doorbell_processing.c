@@ -42,6 +42,36 @@ TEST(dbp_poll__full_fifo_in_bursts)
 	assert_int_equal(dbp_poll(fx->e), 0);
 }
 
+static void assert_collects(bool collects)
+{
+	ring(0, USER_SEND, 0, 16);
+	ring(1, USER_SEND, 32, 16);
+	for (unsigned i = 0; i < 3 && collects; i++)
+		assert_int_equal(dbp_poll(fx->e), 0);
+	assert_int_equal(dbp_poll(fx->e), 2);
+	assert_descriptor(CHANNEL_DBP_WS, 0, 0);
+	assert_descriptor(CHANNEL_DBP_WS, 1, 32);
+}
+
+/* While WQEParse has three polls' work; but not if the lcore is about to sleep, or somebody steps. */
+TEST(dbp_poll__every_fourth_for_a_busy_wqe_parse)
+{
+	fx_fill(CHANNEL_WS_WP, 255 - 3 * BURST);
+	ring(0, USER_SEND, 0, 16);
+	assert_int_equal(dbp_poll(fx->e), 1);
+	assert_descriptor(CHANNEL_DBP_WS, 0, 0);
+	assert_collects(true);
+	assert_collects(true);
+	dbp_set_asleep(fx->e, true);
+	assert_collects(false);
+	dbp_set_asleep(fx->e, false);
+	fx->e->watched = WATCH_STEPPED;
+	assert_collects(false);
+	fx->e->watched = 0;
+	rte_pktmbuf_free(fx_take(CHANNEL_WS_WP));
+	assert_collects(false);
+}
+
 static void refused(uint32_t qpn, uint32_t offset, uint32_t units, enum counter why)
 {
 	uint64_t before = fx_counter(why);
