@@ -15,8 +15,6 @@
 #include "send-queue/send_queue.h"
 #include "virt-to-phys/orphans.h"
 
-enum { EVENTS_KEPT = 32 };
-
 void hca_config_defaults(struct hca_config *c)
 {
 	enum { no, yes };
@@ -107,11 +105,10 @@ static int engine_create(struct hca *h, unsigned index)
 	e->admitted = &h->admitted[0];
 	e->multicast = &h->multicast;
 	e->events = h->events;
-	e->events_kept = rte_mempool_cache_create(EVENTS_KEPT, e->socket);
 	for (unsigned i = 0; i < WAKE_COUNT; i++)
 		wake_list_init(&e->wake[i]);
 	e->source_burst = BURST;
-	err = e->events_kept ? stepping_create(e) : -ENOMEM;
+	err = stepping_create(e);
 	if (!err)
 		err = channels_create(h, e);
 	if (!err)
@@ -134,15 +131,13 @@ static void engine_destroy(struct engine *e)
 	requester_destroy(e);
 	send_queue_destroy(e);
 	stepping_destroy(e);
-	rte_mempool_cache_free(e->events_kept);
 }
 
-/* Timer events of all engines: more than their channels hold and their lcores keep (up to 3/2 of
- * what they ask for), so that there is always one. */
+/* Timer events of all engines: more than their channels hold, so that there is always one. */
 static int events_create(struct hca *h)
 {
 	unsigned each = channel_infos[CHANNEL_RTC_TC].depth + channel_infos[CHANNEL_RRC_TC].depth +
-			channel_infos[CHANNEL_TC_RRC].depth + 4 * BURST + EVENTS_KEPT / 2 * 3;
+			channel_infos[CHANNEL_TC_RRC].depth + 4 * BURST;
 	char name[48];
 
 	snprintf(name, sizeof(name), "%.8s_events", h->config.name);

@@ -30,7 +30,8 @@
 #define TC_END 0xffffffffu
 
 enum {
-	LEVEL_SHIFT = 3,	/* log2 of how much wider the slots of the next wheel are */
+	LEVEL_SHIFT = 3, /* log2 of how much wider the slots of the next wheel are */
+	SPARE_EVENTS = 32,
 	DISTANCE_BITS_MAX = 44, /* log2 of ns: the longest Ttr is 4096 << 31 */
 };
 
@@ -45,6 +46,10 @@ struct tc {
 	uint32_t slots;	    /* of each wheel; power of two */
 	uint32_t levels;    /* wheels */
 	uint32_t *slot;	    /* levels × slots heads: QP index << 1 | timer kind */
+	/* Events for what comes next, if one lcore polls all stages: the pool's ring takes locked
+	 * instructions, and goes through all events in turn. */
+	struct rte_mbuf *spare[SPARE_EVENTS];
+	uint32_t spares; /* atomic: the control thread reads it */
 };
 
 /* The number of wheels that reach DISTANCE_BITS_MAX. */
@@ -90,6 +95,11 @@ unsigned requester_timers_armed(const struct engine *e)
 	const struct tc *t = e->tc;
 
 	return t->armed;
+}
+
+unsigned requester_spare_events(const struct engine *e)
+{
+	return __atomic_load_n(&e->tc->spares, __ATOMIC_RELAXED);
 }
 
 /* ---- time ---- */
@@ -264,10 +274,27 @@ static void command(struct engine *e, const struct timer_event *ev)
 	count(stage_counters(e, STAGE_REQUESTER_RECV), COUNTER_timers_set);
 }
 
-/* The pool's ring takes locked instructions, and goes through all events in turn. */
-static inline struct rte_mempool_cache *events_kept(const struct engine *e)
+static struct rte_mbuf *event_alloc(struct engine *e)
 {
-	return likely(e->one_lcore) ? e->events_kept : NULL;
+	struct tc *t = e->tc;
+
+	if (unlikely(!t->spares))
+		return rte_mbuf_raw_alloc(e->events);
+	__atomic_store_n(&t->spares, t->spares - 1, __ATOMIC_RELAXED);
+	return t->spare[t->spares];
+}
+
+static void event_free(struct engine *e, struct rte_mbuf *m)
+{
+	struct tc *t = e->tc;
+
+	ASSERT(m->pool == e->events);
+	if (unlikely(!e->one_lcore || t->spares == SPARE_EVENTS)) {
+		rte_mbuf_raw_free(m);
+		return;
+	}
+	t->spare[t->spares] = m;
+	__atomic_store_n(&t->spares, t->spares + 1, __ATOMIC_RELAXED);
 }
 
 static __rte_noinline unsigned take_commands(struct engine *e, enum channel_id from)
@@ -275,9 +302,10 @@ static __rte_noinline unsigned take_commands(struct engine *e, enum channel_id f
 	struct rte_mbuf *m[BURST];
 	unsigned n = channel_take(&e->channel[from], m, BURST);
 
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
 		command(e, timer_event_of(m[i]));
-	rte_mempool_generic_put(e->events, (void **)m, n, events_kept(e));
+		event_free(e, m[i]);
+	}
 	return n;
 }
 
@@ -290,8 +318,7 @@ static bool tc_put(struct engine *e, enum channel_id to, struct timer_event ev)
 {
 	struct rte_mbuf *m;
 
-	if (!channel_room(&e->channel[to]) ||
-	    rte_mempool_generic_get(e->events, (void **)&m, 1, events_kept(e)))
+	if (!channel_room(&e->channel[to]) || !(m = event_alloc(e)))
 		return false;
 	*timer_event_of(m) = ev;
 	channel_put_one(&e->channel[to], m);

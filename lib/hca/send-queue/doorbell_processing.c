@@ -430,13 +430,14 @@ static __rte_noinline unsigned dbp_work(struct engine *e)
 }
 
 /* WQEParse has enough to do for these polls: doorbells are left to accumulate, so that the fetches
- * of more queue pairs and descriptors overlap. */
+ * of more queue pairs and descriptors overlap. Not before a sleep, which none must be missed by, nor
+ * under a step, which is to take one. */
 static inline bool dbp_collects(const struct engine *e)
 {
 	const struct dbp *d = e->dbp;
 
 	return d->polls % COLLECT_POLLS && !d->asleep && !engine_is_watched(e) &&
-	       channel_peek(&e->channel[CHANNEL_WS_WP], (COLLECT_POLLS - 1) * BURST - 1);
+	       ring_used(e->channel[CHANNEL_WS_WP].in) >= (COLLECT_POLLS - 1) * BURST;
 }
 
 unsigned dbp_poll(struct engine *e)

@@ -454,7 +454,7 @@ static unsigned take_request(struct engine *e, struct rte_mbuf *m, struct rte_mb
 	if (chain) /* m itself was counted by DoorbellProcessing */
 		descriptors_note(e, client, n + (rest != NULL) - 1);
 	if (chain && n)
-		q->ws.chained = (uint8_t)(n - 1);
+		q->ws.chain_ahead = (uint8_t)(n - 1);
 	q->ws.issued += n - 1; /* m itself was counted by WQEScheduler */
 	if (rest)
 		channel_put_one(&e->channel[CHANNEL_WP_WS], rest);
@@ -476,48 +476,47 @@ static bool take_one(struct engine *e, struct rte_mbuf **m)
 	return true;
 }
 
-/* Prefetches what the next poll will read for a request; its queue pair and its descriptor have
- * been prefetched. A chain is probably as long as the last one. */
-static inline void prefetch_request(const struct engine *e, struct rte_mbuf *m)
+/* Prefetches for a request whose queue pair and descriptor are in a cache by now. Returns how many
+ * descriptors its next poll will probably take: a chain is as long as the last one. */
+static inline unsigned prefetch_request(const struct engine *e, struct rte_mbuf *m, bool same_qp)
 {
 	const struct qp *q = qp_find(e->qps, request_of(m)->qpn);
 
 	if (unlikely(!q))
-		return;
-	qp_prefetch_requester(q);
-	wqe_prefetch_chain(q, m, q->ws.chained);
-}
-
-/* Prefetches what prefetch_request() will read; the request itself has been prefetched. */
-static inline void prefetch_first_lines(const struct engine *e, struct rte_mbuf *m)
-{
-	uint32_t qpn = request_of(m)->qpn;
-
-	rte_prefetch0(request_wqe(m));
-	qp_prefetch_queue(e->qps, qpn);
-	rte_prefetch0(&qp_at(e->qps, qpn & e->qps->mask)->ws);
+		return 1;
+	if (!same_qp)
+		qp_prefetch_requester(q);
+	if (!request_chains(m))
+		return 1;
+	wqe_prefetch_chain(q, m, q->ws.chain_ahead);
+	return 1u + q->ws.chain_ahead;
 }
 
 /*
  * Requests that wait here have often done so for long: neither they nor their queue pairs nor their
- * descriptors are in a cache any more. The next poll will take about n of them. All that it reads
- * is prefetched: what must be read to know it, a poll earlier; and the requests, one more.
+ * descriptors are in a cache any more. The next poll will take about n of them. What it reads first
+ * is prefetched; what must be read to know that, a poll earlier; and the requests, one more.
  */
 static void look_ahead(const struct engine *e, unsigned n)
 {
 	const struct channel *in = &e->channel[CHANNEL_WS_WP];
+	uint32_t qpn, before = 0;
+	unsigned descriptors = 0;
 	struct rte_mbuf *m;
-	uint32_t before = 0;
 
 	for (unsigned i = 0; i < 3 * n && (m = channel_peek(in, i)); i++) {
 		if (i >= 2 * n) {
 			rte_prefetch0(m);
 			rte_prefetch0(request_of(m));
-		} else if (i >= n) {
-			prefetch_first_lines(e, m);
-		} else if (request_of(m)->qpn != before) {
-			before = request_of(m)->qpn;
-			prefetch_request(e, m);
+			continue;
+		}
+		qpn = request_of(m)->qpn;
+		if (i >= n) {
+			rte_prefetch0(request_wqe(m));
+			qp_prefetch_send_queue(e->qps, qpn);
+		} else if (descriptors < BURST) { /* else a later poll's */
+			descriptors += prefetch_request(e, m, qpn == before);
+			before = qpn;
 		}
 	}
 }

@@ -129,8 +129,8 @@ void ring_unrung(struct softhca_context *ctx)
 
 /* ---- slots ---- */
 
-/* Prefetches for writing. The built-in one would for reading, where the target may lack PREFETCHW; a
- * processor that does ignores it. */
+/* Prefetches for writing. __builtin_prefetch() does so only where the target is known to have
+ * PREFETCHW; a processor without it does nothing. */
 static inline void prefetch_write(const void *p)
 {
 #ifdef __x86_64__
@@ -140,8 +140,8 @@ static inline void prefetch_write(const void *p)
 #endif
 }
 
-/* Prefetches a free slot, some ahead. Its line is in the cache of the daemon, which has read the
- * last descriptor there; the locked instructions of a post would wait for it, each time. */
+/* Prefetches the slot AHEAD places further on, if it is free. Its line is in the cache of the daemon,
+ * which has read the last descriptor there; the locked instructions of a post would wait for it. */
 static inline void prefetch_slot(const struct work_queue *q, uint32_t head, uint32_t room)
 {
 	enum { AHEAD = 4 };

@@ -587,6 +587,26 @@ TEST(tc_poll__output_full)
 	assert_true(take_expiry(&ev) || run(4 * tick_ns(), &ev) != 0);
 }
 
+/* If one lcore polls all stages, it keeps some of the events; a sum without them is that of those in
+ * use. */
+TEST(tc_poll__spare_events)
+{
+	struct rte_mempool *pool = fx->e->events;
+	unsigned free_before = rte_mempool_avail_count(pool);
+
+	fx->e->one_lcore = true;
+	for (unsigned i = 0; i < 100; i++) {
+		arm_loss(0);
+		assert_int_equal(requester_spare_events(fx->e), RTE_MIN(i + 1, 32u));
+	}
+	assert_int_equal(rte_mempool_avail_count(pool), free_before - 32);
+	assert_true(timer_set(fx->e, CHANNEL_RTC_TC, fx->qp[0], TIMER_LOSS, MS));
+	assert_int_equal(requester_spare_events(fx->e), 31);
+	assert_int_equal(rte_mempool_avail_count(pool), free_before - 32);
+	tc_poll(fx->e);
+	assert_int_equal(requester_spare_events(fx->e), 32);
+}
+
 TEST(tc_poll__no_buffer)
 {
 	struct timer_event ev;

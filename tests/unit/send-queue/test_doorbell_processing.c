@@ -56,7 +56,7 @@ static void assert_collects(bool collects)
 /* While WQEParse has three polls' work; but not if the lcore is about to sleep, or somebody steps. */
 TEST(dbp_poll__every_fourth_for_a_busy_wqe_parse)
 {
-	fx_fill(CHANNEL_WS_WP, 255 - 3 * BURST);
+	fx_fill(CHANNEL_WS_WP, channel_infos[CHANNEL_WS_WP].depth - 3 * BURST);
 	ring(0, USER_SEND, 0, 16);
 	assert_int_equal(dbp_poll(fx->e), 1);
 	assert_descriptor(CHANNEL_DBP_WS, 0, 0);

@@ -216,9 +216,9 @@ struct qp {
 		struct rte_mbuf *head, *tail; /* doorbells waiting in turn */
 		uint32_t issued;	      /* requests passed to DataPack, free running */
 		struct qp_link ready;	      /* QPs with work */
-		uint8_t chain;	 /* WQEIndicatorTable's flag: WQEParse is working on a chain */
-		uint8_t parked;	 /* atomic: waits for RequesterTransControl to consume */
-		uint8_t chained; /* of the last chain, descriptors parsed at once behind the first */
+		uint8_t chain;	     /* WQEIndicatorTable's flag: WQEParse is working on a chain */
+		uint8_t parked;	     /* atomic: waits for RequesterTransControl to consume */
+		uint8_t chain_ahead; /* of its last chain, parsed at once behind the first */
 	} ws __rte_cache_aligned;
 	/* Link transmit of its engine, in the rest of that line: when the last timed packet left
 	 * (path_delay.h), and its PSN; both atomic. */
@@ -505,6 +505,13 @@ static inline void qp_prefetch_queue(const struct qp_table *t, uint32_t qpn)
 
 	rte_prefetch0(q);
 	rte_prefetch0(&q->sq);
+}
+
+/* The same, and what WQEScheduler and WQEParse write. */
+static inline void qp_prefetch_send_queue(const struct qp_table *t, uint32_t qpn)
+{
+	qp_prefetch_queue(t, qpn);
+	rte_prefetch0(&t->qps[qpn & t->mask].ws);
 }
 
 /* Prefetches what HeaderParser and ExecutionEngine read of the QP that may have this number. */

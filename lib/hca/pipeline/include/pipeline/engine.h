@@ -137,10 +137,9 @@ struct engine {
 	struct rte_mempool *packets;	 /* data room PACKET_ROOM_BYTES */
 	struct rte_mempool *descriptors; /* data room DESCRIPTOR_ROOM_BYTES */
 	struct rte_mempool *events;	 /* no data room; more than the timer channels can hold */
-	struct rte_mempool_cache *events_kept; /* of them, by the lcore if there is only one */
-	uint32_t descriptor_share;	       /* descriptors that this engine may hold */
-	uint32_t held_total;		       /* descriptors in use; atomic */
-	uint32_t held[CLIENTS_MAX];	       /* the same by client; atomic */
+	uint32_t descriptor_share;	 /* descriptors that this engine may hold */
+	uint32_t held_total;		 /* descriptors in use; atomic */
+	uint32_t held[CLIENTS_MAX];	 /* the same by client; atomic */
 
 	/* The modules' own state: <module>_create() makes it, no other module looks inside. */
 	struct dbp *dbp;

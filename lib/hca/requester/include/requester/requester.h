@@ -26,6 +26,9 @@ unsigned requester_recv_poll(struct engine *e);
 /* Packet buffers that the stages keep in stock for what comes next. */
 unsigned requester_stock(const struct engine *e);
 
+/* Timer events that the engine keeps for what comes next. Any thread. */
+unsigned requester_spare_events(const struct engine *e);
+
 /* Retransmit buffers in use: elements of MultiQueue's three pools. 0 at rest. While the stages
  * rest. */
 unsigned requester_elements(const struct engine *e);
