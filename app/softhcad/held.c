@@ -67,7 +67,8 @@ static struct held held_of(const struct device *v)
 	for (unsigned i = 0; i < h->config.engines; i++) {
 		const struct engine *e = &h->engines[i];
 
-		held.events -= requester_spare_events(e);
+		/* not at the same instant as the pool's count */
+		held.events -= RTE_MIN(held.events, requester_spare_events(e));
 		held.timers += requester_timers_armed(e);
 		held.elements += requester_elements(e);
 		held.descriptors += __atomic_load_n(&e->held_total, __ATOMIC_RELAXED);
