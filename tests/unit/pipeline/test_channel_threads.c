@@ -44,9 +44,13 @@ static void take_all(void)
 	uint32_t next[ENGINES] = {0};
 
 	for (unsigned taken = 0, n; taken < ENGINES * EACH; taken += n) {
-		struct rte_mbuf *m[AT_ONCE];
+		struct rte_mbuf *m[AT_ONCE], *seen[AT_ONCE];
 
+		for (unsigned i = 0; i < AT_ONCE; i++)
+			seen[i] = channel_peek(&channel, i);
 		n = channel_take(&channel, m, AT_ONCE);
+		for (unsigned i = 0; i < AT_ONCE; i++)
+			assert_true(!seen[i] || (i < n && seen[i] == m[i]));
 		for (unsigned i = 0; i < n; i++) {
 			uintptr_t engine = (uintptr_t)m[i] >> 32;
 
