@@ -10,6 +10,7 @@ the same kind of CPU by more than 5 %.
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -63,9 +64,8 @@ def limits(build):
 def cpu_kind(crc):
     """Vendor, family and form of the CRC: what the shares of a baseline hold for."""
     with open("/proc/cpuinfo", encoding="utf-8") as file:
-        fields = dict(line.split("\t", 1) for line in file.read().split("\n\n")[0].split("\n") if "\t" in line)
-    values = {name.strip(): value.strip(": \t") for name, value in fields.items()}
-    return " ".join([values.get("vendor_id", "unknown"), values.get("cpu family", "0"), crc])
+        fields = dict(re.findall(r"^(vendor_id|cpu family)\s*: (\S+)", file.read(), re.MULTILINE))
+    return " ".join([*fields.values(), crc])
 
 
 def perf(args, test):

@@ -14,7 +14,7 @@
 
 #define ACKREQ ((uint32_t)WIRE_BTH_ACKREQ << 24) /* in the word that ends with the PSN */
 
-enum { PSN_BITS = 24, IP_ID_BITS = 16 };
+enum { PSN_BITS = 24, IP_ID_BITS = 16, IP_ID_AT = 4 };
 
 static uint32_t psn_steps[PSN_BITS + 1];
 static uint32_t ip_id_steps[IP_ID_BITS + 1];
@@ -31,14 +31,14 @@ static uint32_t change(unsigned int at, uint32_t word)
 
 __attribute__((constructor)) static void fill_steps(void)
 {
-	const unsigned int psn_at = wire_bth_at(false) + WIRE_BTH_ALIKE_BYTES, ip_id_at = 4;
+	const unsigned int psn_at = wire_bth_at(false) + WIRE_BTH_ALIKE_BYTES;
 	unsigned int ones;
 
 	wire_crc_init();
 	for (ones = 0; ones <= PSN_BITS; ones++)
 		psn_steps[ones] = change(psn_at, ((2u << ones) - 1) & PSN_MASK);
 	for (ones = 0; ones <= IP_ID_BITS; ones++)
-		ip_id_steps[ones] = change(ip_id_at, ((2u << ones) - 1) << 16);
+		ip_id_steps[ones] = change(IP_ID_AT, ((2u << ones) - 1) << 16);
 	ackreq_set = change(psn_at, ACKREQ);
 }
 
@@ -47,7 +47,7 @@ void wire_icrc_headers_run(const uint8_t *l3, unsigned int header_bytes, bool ip
 {
 	unsigned int bth = wire_bth_at(ipv6), behind = header_bytes - bth - WIRE_BTH_BYTES;
 	uint32_t word = get_be32(l3 + bth + WIRE_BTH_ALIKE_BYTES), psn = word & PSN_MASK;
-	uint32_t ip_id = get_be16(l3 + 4), ask = 0, state, i;
+	uint32_t ip_id = get_be16(l3 + IP_ID_AT), ask = 0, state, i;
 
 	ASSERT(!behind || index + n == 1);
 	if (word & ACKREQ)

@@ -66,8 +66,8 @@ static inline bool wqe_fetch(const struct qp *q, uint32_t offset, uint32_t units
 }
 
 /* Prefetches the next n descriptors of a chain, if m begins one: they usually lie at even distances
- * in the queue. */
-static inline void wqe_prefetch_chain(const struct qp *q, struct rte_mbuf *m, unsigned n)
+ * in the queue. Returns how many. */
+static inline unsigned wqe_prefetch_chain(const struct qp *q, struct rte_mbuf *m, unsigned n)
 {
 	const struct wqe_next *next = (const struct wqe_next *)request_wqe(m);
 	uint32_t at = next->nda_nop >> WQE_NEXT_NDA_SHIFT << 6,
@@ -75,9 +75,10 @@ static inline void wqe_prefetch_chain(const struct qp *q, struct rte_mbuf *m, un
 	uint32_t step = at - request_of(m)->wqe_offset;
 
 	if (!request_chains(m))
-		return;
+		return 0;
 	for (unsigned i = 0; i < n; i++)
 		wqe_prefetch(q, at + i * step, units);
+	return n;
 }
 
 #endif

@@ -486,10 +486,7 @@ static inline unsigned prefetch_request(const struct engine *e, struct rte_mbuf 
 		return 1;
 	if (!same_qp)
 		qp_prefetch_requester(q);
-	if (!request_chains(m))
-		return 1;
-	wqe_prefetch_chain(q, m, q->ws.chain_ahead);
-	return 1u + q->ws.chain_ahead;
+	return 1 + wqe_prefetch_chain(q, m, q->ws.chain_ahead);
 }
 
 /*

@@ -587,8 +587,7 @@ TEST(tc_poll__output_full)
 	assert_true(take_expiry(&ev) || run(4 * tick_ns(), &ev) != 0);
 }
 
-/* If one lcore polls all stages, it keeps some of the events; a sum without them is that of those in
- * use. */
+/* If one lcore polls all stages, it keeps up to 32 events, and takes those first. */
 TEST(tc_poll__spare_events)
 {
 	struct rte_mempool *pool = fx->e->events;

@@ -368,6 +368,8 @@ TEST(dbp_poll__few_of_many_clients)
 	assert_in_range(polls_until_taken(), 120, 130);
 	fx->e->now_ns += LONG_NS;
 	assert_int_equal(dbp_poll(fx->e), 0);
+	ring(0, USER_SEND, 16, 16);
+	assert_int_equal(polls_until_taken(), 1);
 	fx_fill(CHANNEL_WS_WP, 0);
 	for (unsigned i = 0; i < 4; i++) { /* none is left to accumulate */
 		ring(0, USER_SEND, 16, 16);

@@ -218,7 +218,7 @@ struct qp {
 		struct qp_link ready;	      /* QPs with work */
 		uint8_t chain;	     /* WQEIndicatorTable's flag: WQEParse is working on a chain */
 		uint8_t parked;	     /* atomic: waits for RequesterTransControl to consume */
-		uint8_t chain_ahead; /* of its last chain, parsed at once behind the first */
+		uint8_t chain_ahead; /* how many of its last chain were parsed with the first */
 	} ws __rte_cache_aligned;
 	/* Link transmit of its engine, in the rest of that line: when the last timed packet left
 	 * (path_delay.h), and its PSN; both atomic. */
