@@ -21,20 +21,15 @@ static inline void ring_copy_one(void **to, void *const *from)
 	__atomic_store_n(to, *from, __ATOMIC_RELAXED);
 }
 
-/* One by one, as they were written and will be read: a wide load waits for the narrow stores that
- * it covers. */
+/* n of them, 1 at least, one by one, as they were written and will be read: a wide load waits for the
+ * narrow stores that it covers. */
 static inline void ring_copy(void **to, void *const *from, uint32_t n)
 {
 	uint32_t i = 0;
 
-	for (; n - i >= 4; i += 4) {
+	do
 		ring_copy_one(to + i, from + i);
-		ring_copy_one(to + i + 1, from + i + 1);
-		ring_copy_one(to + i + 2, from + i + 2);
-		ring_copy_one(to + i + 3, from + i + 3);
-	}
-	for (; i < n; i++)
-		ring_copy_one(to + i, from + i);
+	while (++i < n);
 }
 
 /* Puts n pointers, which the producer knows to fit. Returns how many are in the ring then, or
