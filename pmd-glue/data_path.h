@@ -144,9 +144,11 @@ static __rte_always_inline uint16_t tx_frames_plain(struct port_queue *q, struct
 		return tx_with_loop(q, frames, n, raw);
 	packets = frames_packets(frames, n); /* while they are ours */
 	sent = raw(q, frames, n);
-	queue_count(q, PORT_COUNTER_tx_frames, packets - frames_packets(frames + sent, n - sent));
-	if (unlikely(sent < n))
+	if (unlikely(sent < n)) {
+		packets -= frames_packets(frames + sent, n - sent);
 		queue_count(q, PORT_COUNTER_tx_wire_full, 1);
+	}
+	queue_count(q, PORT_COUNTER_tx_frames, packets);
 	return sent;
 }
 

@@ -10,6 +10,8 @@
 /* Called by one lcore at a time: struct completion, `serving`. */
 /* Raises the events of touched CQs that are armed. */
 void completion_serve_arms(struct completion *c, struct counters *counters);
+/* The same of those that the caller itself touched, one_lcore's lcore. */
+void completion_serve_arms_here(struct completion *c, struct counters *counters);
 /* Writes pending events for which there is room now. */
 void completion_write_pending(struct completion *c, struct counters *counters);
 

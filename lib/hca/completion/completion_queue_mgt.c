@@ -16,8 +16,11 @@ int completion_create(struct completion *c, uint32_t cqs, uint32_t qps, uint32_t
 		[EVENT_OF_QP] = qps, [EVENT_OF_SRQ] = srqs, [EVENT_OF_CQ] = cqs};
 	int err;
 
-	*c = (struct completion){
-		.cq_count = cqs, .cq_mask = cqs - 1, .touched = LIST_END, .pending_eqs = LIST_END};
+	*c = (struct completion){.cq_count = cqs,
+				 .cq_mask = cqs - 1,
+				 .touched = LIST_END,
+				 .touched_here = LIST_END,
+				 .pending_eqs = LIST_END};
 	err = icm_reserve(&c->icm, cqs, sizeof(struct cq));
 	c->cqs = (struct cq *)c->icm.base;
 	for (unsigned i = 0; i < EVENT_OBJECTS && !err; i++) {
@@ -39,7 +42,8 @@ void completion_destroy(struct completion *c)
 bool cq_table_unlisted(const struct completion *c, uint32_t first, uint32_t end)
 {
 	for (uint32_t i = first; i < end; i++)
-		if (__atomic_load_n(&c->cqs[i].touched, __ATOMIC_SEQ_CST))
+		if (__atomic_load_n(&c->cqs[i].touched, __ATOMIC_SEQ_CST) ||
+		    __atomic_load_n(&c->cqs[i].touched_here, __ATOMIC_ACQUIRE))
 			return false;
 	return true;
 }
@@ -75,11 +79,28 @@ int cq_remove(struct completion *c, uint32_t cqn)
 	return 0;
 }
 
-/* Marks the CQ as having new entries; completion_notify() checks whether its client armed it. */
-static void touch(struct completion *c, struct cq *q, bool solicited)
+/* The same by the thread that serves arms, which needs no locked instructions for a list of its own. */
+static void touch_here(struct completion *c, struct cq *q, uint32_t bits)
+{
+	uint32_t before = __atomic_load_n(&q->touched_here, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&q->touched_here, before | bits, __ATOMIC_RELEASE);
+	if (before)
+		return;
+	q->next_here = c->touched_here;
+	c->touched_here = (uint32_t)(q - c->cqs);
+}
+
+/* Marks the CQ as having new entries; completion_notify() checks whether its client armed it.
+ * `alone`: the caller's thread is the one that serves arms. */
+static void touch(struct completion *c, struct cq *q, bool solicited, bool alone)
 {
 	uint32_t bits = solicited ? CQ_TOUCHED | CQ_TOUCHED_SOLICITED : CQ_TOUCHED, head, before;
 
+	if (likely(alone)) {
+		touch_here(c, q, bits);
+		return;
+	}
 	if (likely((__atomic_load_n(&q->touched, __ATOMIC_RELAXED) & bits) == bits))
 		return;
 	before = __atomic_fetch_or(&q->touched, bits, __ATOMIC_SEQ_CST);
@@ -92,9 +113,9 @@ static void touch(struct completion *c, struct cq *q, bool solicited)
 					      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 }
 
-static void serve_arm(struct completion *c, struct counters *counters, struct cq *q)
+static void serve_arm(struct completion *c, struct counters *counters, struct cq *q,
+		      uint32_t touched, bool alone)
 {
-	uint32_t touched = __atomic_exchange_n(&q->touched, 0, __ATOMIC_SEQ_CST);
 	uint32_t cqn = __atomic_load_n(&q->cqn, __ATOMIC_ACQUIRE);
 	uint32_t next, solicited;
 
@@ -109,7 +130,7 @@ static void serve_arm(struct completion *c, struct counters *counters, struct cq
 		q->served_next = next;
 		q->served_solicited = solicited;
 	} else {
-		touch(c, q, touched & CQ_TOUCHED_SOLICITED); /* when there is room again */
+		touch(c, q, touched & CQ_TOUCHED_SOLICITED, alone); /* when there is room again */
 	}
 }
 
@@ -120,11 +141,31 @@ static void serve_arm(struct completion *c, struct counters *counters, struct cq
  */
 void completion_serve_arms(struct completion *c, struct counters *counters)
 {
-	uint32_t index = __atomic_exchange_n(&c->touched, LIST_END, __ATOMIC_SEQ_CST), next;
+	uint32_t index = __atomic_exchange_n(&c->touched, LIST_END, __ATOMIC_SEQ_CST), next,
+		 touched;
 
 	for (; index != LIST_END; index = next) {
-		next = c->cqs[index].next_touched;
-		serve_arm(c, counters, &c->cqs[index]);
+		struct cq *q = &c->cqs[index];
+
+		next = q->next_touched;
+		touched = __atomic_exchange_n(&q->touched, 0, __ATOMIC_SEQ_CST);
+		serve_arm(c, counters, q, touched, false);
+	}
+}
+
+void completion_serve_arms_here(struct completion *c, struct counters *counters)
+{
+	uint32_t index = c->touched_here, next, touched;
+
+	c->touched_here = LIST_END;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (; index != LIST_END; index = next) {
+		struct cq *q = &c->cqs[index];
+
+		next = q->next_here;
+		touched = q->touched_here;
+		__atomic_store_n(&q->touched_here, 0, __ATOMIC_RELEASE);
+		serve_arm(c, counters, q, touched, true);
 	}
 }
 
@@ -210,7 +251,7 @@ static inline void cq_write_entry(struct completion *c, struct counters *counter
 	count(counters, COUNTER_cqes);
 	if (!alone)
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	touch(c, q, solicited || entry->opcode == USER_INVALID);
+	touch(c, q, solicited || entry->opcode == USER_INVALID, alone);
 }
 
 /* ---- step by step ---- */

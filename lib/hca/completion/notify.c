@@ -28,6 +28,8 @@ static void notify_serve(struct completion *c, struct counters *counters)
 	bool touched = __atomic_load_n(&c->touched, __ATOMIC_RELAXED) != LIST_END;
 	bool pending = __atomic_load_n(&c->pending_eqs, __ATOMIC_RELAXED) != LIST_END;
 
+	if (c->touched_here != LIST_END)
+		completion_serve_arms_here(c, counters);
 	if (likely(!touched && !pending))
 		return;
 	if (__atomic_exchange_n(&c->serving, 1, __ATOMIC_SEQ_CST))

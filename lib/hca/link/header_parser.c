@@ -420,12 +420,14 @@ static void forward(struct engine *e, struct channel *to, struct rte_mbuf **m, u
 	uint32_t packets = frames_packets(m, n); /* while they are ours */
 	unsigned done = channel_try_put(to, m, n);
 
-	packets -= frames_packets(m + done, n - done);
-	channel_note_coupled(to, packets - done);
 	if (unlikely(done < n)) {
-		count_n(hp_counters(e), COUNTER_drop_rx_full, frames_packets(m + done, n - done));
+		uint32_t lost = frames_packets(m + done, n - done);
+
+		packets -= lost;
+		count_n(hp_counters(e), COUNTER_drop_rx_full, lost);
 		rte_pktmbuf_free_bulk(m + done, n - done);
 	}
+	channel_note_coupled(to, packets - done);
 }
 
 /* No queue of a port holds more frames than that. */

@@ -85,16 +85,14 @@ static bool send_waiting(struct engine *e, struct txa *t)
 	if (unlikely(t->timed))
 		note_departures(e, t);
 	sent = e->link->tx_burst(e->link, e->index, m, left);
-	m += sent;
-	left -= sent;
 	t->first += sent;
-	count_n(c, COUNTER_tx_packets, packets - frames_packets(m, left));
-	count_n(c, COUNTER_tx_bytes, bytes - frames_bytes(m, left));
-	if (likely(!left)) {
-		stall_ends(&t->stuck);
-		return true;
+	if (unlikely(sent < left)) {
+		packets -= frames_packets(m + sent, left - sent);
+		bytes -= frames_bytes(m + sent, left - sent);
 	}
-	if (sent) {
+	count_n(c, COUNTER_tx_packets, packets);
+	count_n(c, COUNTER_tx_bytes, bytes);
+	if (likely(sent)) {
 		stall_ends(&t->stuck);
 	} else if (stall_exceeds(&t->stuck, engine_now(e), STUCK_NS)) {
 		count_n(c, COUNTER_drop_tx_stuck, frames_packets(m, left));
@@ -102,26 +100,29 @@ static bool send_waiting(struct engine *e, struct txa *t)
 		t->count = t->first = 0;
 		stall_ends(&t->stuck);
 	}
-	return false;
+	return sent == left;
 }
 
 static const enum channel_id inputs[] = {CHANNEL_RPG_TXA, CHANNEL_RESPG_TXA};
 
+/* Takes a burst of the input whose turn it is, or of the other one. False: both are empty. */
+static bool take_next(struct engine *e, struct txa *t)
+{
+	t->first = t->count = 0;
+	for (unsigned i = 0; i < RTE_DIM(inputs) && !t->count; i++)
+		t->count = channel_take(&e->channel[inputs[t->turn++ % RTE_DIM(inputs)]],
+					t->waiting, BURST);
+	t->timed = take_timed(t);
+	return t->count != 0;
+}
+
 static __rte_noinline unsigned txa_work(struct engine *e)
 {
 	struct txa *t = e->txa;
-	unsigned total = 0, idle = 0;
+	unsigned total = 0;
 
-	while (idle < RTE_DIM(inputs) && total < 4 * BURST) {
-		if (!send_waiting(e, t))
-			break;
-		t->first = 0;
-		t->count = channel_take(&e->channel[inputs[t->turn++ % RTE_DIM(inputs)]],
-					t->waiting, BURST);
-		t->timed = take_timed(t);
+	while (send_waiting(e, t) && total < 4 * BURST && take_next(e, t))
 		total += t->count;
-		idle = t->count ? 0 : idle + 1;
-	}
 	return total;
 }
 

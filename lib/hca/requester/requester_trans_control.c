@@ -600,7 +600,7 @@ static void end_visit(struct visit *v, enum rtc_state state)
 	channel_note_coupled(&v->e->channel[CHANNEL_RTC_RPG], v->coupled);
 	rtc_charge(v);
 	count_visit(v);
-	parking_fence();
+	parking_fence_within(v->e->one_lcore);
 	if (rc && qp_outstanding(q)) {
 		if (!arm_timer(v->e, q))
 			active_add(v->e, q);

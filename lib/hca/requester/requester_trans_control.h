@@ -35,7 +35,7 @@ enum park_reason {
  * wait for has changed. Stage requester_recv. */
 static inline void wake_sender(struct engine *e, struct qp *q)
 {
-	if (parked(&q->rtc.parked))
+	if (parked(&q->rtc.parked, e->one_lcore))
 		wake_post(&e->wake[WAKE_RTC], &q->wake[WAKE_RTC], q->index);
 }
 

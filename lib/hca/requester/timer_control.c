@@ -475,6 +475,16 @@ static unsigned level_due(struct engine *e, uint32_t level, uint64_t from, uint6
 	return n;
 }
 
+static __rte_noinline unsigned wheels_due(struct engine *e, uint64_t from, uint64_t to)
+{
+	const struct tc *t = e->tc;
+	unsigned n = 0;
+
+	for (uint32_t level = 0; level < t->levels; level++)
+		n += level_due(e, level, from, to);
+	return n;
+}
+
 unsigned tc_poll(struct engine *e)
 {
 	struct tc *t = e->tc;
@@ -488,9 +498,5 @@ unsigned tc_poll(struct engine *e)
 	n = commands(e, CHANNEL_RTC_TC) + commands(e, CHANNEL_RRC_TC);
 	from = t->tick;
 	t->tick = now;
-	if (likely(now == from))
-		return n;
-	for (uint32_t level = 0; level < t->levels; level++)
-		n += level_due(e, level, from, now);
-	return n;
+	return likely(now == from) ? n : n + wheels_due(e, from, now);
 }

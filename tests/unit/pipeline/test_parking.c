@@ -38,7 +38,7 @@ static void *change_all(void *arg)
 		for (unsigned i = 0; i < CELLS; i++) {
 			cells[i].data = n;
 			__atomic_store_n(&cells[i].change, n, __ATOMIC_RELEASE);
-			saw_place[i] = parked(&cells[i].place);
+			saw_place[i] = parked(&cells[i].place, false);
 		}
 		meet(2 * n);
 	}
@@ -80,11 +80,11 @@ TEST(parked__until_unparked)
 {
 	uint8_t place = 0;
 
-	assert_false(parked(&place));
+	assert_false(parked(&place, false));
 	park(&place, REASON);
 	assert_int_equal(place, REASON);
-	assert_true(parked(&place));
+	assert_true(parked(&place, false));
 	unpark(&place);
-	assert_false(parked(&place));
+	assert_false(parked(&place, false));
 	assert_false(parked_here(&place));
 }

@@ -34,7 +34,7 @@ static void consume(struct qp *q, struct rte_mbuf *m)
 {
 	rte_mbuf_raw_free(m);
 	__atomic_store_n(&q->rtc.consumed, q->rtc.consumed + 1, __ATOMIC_RELEASE);
-	if (parked(&q->ws.parked))
+	if (parked(&q->ws.parked, false))
 		wake_post(&fx->e->wake[WAKE_WS], &q->wake[WAKE_WS], q->index);
 }
 

@@ -15,7 +15,7 @@ static void consume(void)
 	struct qp *q = fx->qp[0];
 
 	__atomic_store_n(&q->rtc.consumed, q->rtc.consumed + 1, __ATOMIC_RELEASE);
-	if (parked(&q->ws.parked))
+	if (parked(&q->ws.parked, false))
 		wake_post(&fx->e->wake[WAKE_WS], &q->wake[WAKE_WS], q->index);
 }
 
@@ -24,7 +24,7 @@ static void back_to_rts(void)
 	struct qp *q = fx->qp[0];
 
 	__atomic_store_n(&q->state, QP_RTS, __ATOMIC_RELEASE);
-	if (parked(&q->ws.parked))
+	if (parked(&q->ws.parked, false))
 		wake_post(&fx->e->wake[WAKE_WS], &q->wake[WAKE_WS], q->index);
 }
 

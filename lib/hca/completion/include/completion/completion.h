@@ -36,6 +36,9 @@ struct cq {
 	uint32_t served_next, served_solicited;
 	uint32_t touched; /* atomic: CQ_TOUCHED_*, entries were written since arms were served */
 	uint32_t next_touched; /* list of touched CQs, by index */
+	/* The same, of entries that the one lcore of struct completion wrote: atomic, written by it. */
+	uint32_t touched_here;
+	uint32_t next_here;
 };
 #define CQ_TOUCHED	     1u
 #define CQ_TOUCHED_SOLICITED 2u			/* some of these were solicited, or errors */
@@ -89,6 +92,7 @@ struct completion {
 	struct eq eqs[CLIENTS_MAX];
 	uint32_t notify;      /* atomic: some eq.notify is set */
 	uint32_t touched;     /* atomic: list of touched CQs, newest first */
+	uint32_t touched_here; /* the same, of those that one_lcore's lcore touched; its own */
 	uint32_t pending_eqs; /* atomic: list of event queues with pending events, newest first */
 	uint32_t serving;     /* atomic: 1 while an lcore serves arms and pending events */
 	bool one_lcore;	 /* all stages of the HCA run on one; set before they do, false at first */

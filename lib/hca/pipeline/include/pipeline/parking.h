@@ -28,8 +28,9 @@
  *   - every change to any part of the condition is followed by a check of the place;
  *   - the wake-up makes the waiting side unpark the place.
  *
- * Where changes are frequent and concern several places, one parking_fence() between all stores and
- * all checks serves all of them.
+ * Where changes are frequent and concern several places, one fence between all stores and all checks
+ * serves all of them. Where one lcore runs both sides, the order of its program suffices: it sees its
+ * own stores. The changing side, which is the frequent one, then fences for the compiler alone.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,6 +39,15 @@
 static inline void parking_fence(void)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* The same for modules of one engine. one_lcore: it polls them all. */
+static inline void parking_fence_within(bool one_lcore)
+{
+	if (one_lcore)
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	else
+		parking_fence();
 }
 
 /* Marks us as waiting for `reason`, not 0. The caller must check once more afterwards. */
@@ -53,16 +63,17 @@ static inline void unpark(uint8_t *place)
 	__atomic_store_n(place, 0, __ATOMIC_RELAXED);
 }
 
-/* Is the place taken? To be called after the caller's own parking_fence(). */
+/* Is the place taken? To be called after the caller's own fence. */
 static inline bool parked_here(const uint8_t *place)
 {
 	return __atomic_load_n(place, __ATOMIC_RELAXED) != 0;
 }
 
-/* Is the other side waiting for what the caller has just stored? */
-static inline bool parked(const uint8_t *place)
+/* Is the other side waiting for what the caller has just stored? one_lcore: it is a module of the
+ * same engine, all of whose modules one lcore polls. */
+static inline bool parked(const uint8_t *place, bool one_lcore)
 {
-	parking_fence();
+	parking_fence_within(one_lcore);
 	return parked_here(place);
 }
 
