@@ -152,7 +152,7 @@ $(CHECKED)/build.ninja:
 bench: build profiled
 	ninja -C $(PROFILED) meson-benchmark-prereq
 	meson test -C $(PROFILED) --no-rebuild --benchmark --verbose
-	meson test -C $(BUILD) --no-rebuild --benchmark --verbose registration
+	meson test -C $(BUILD) --no-rebuild --benchmark --verbose memory v2p registration
 
 bench-check: profiled
 	./bench/path/bench.sh $(PROFILED) --baseline bench/path/baseline.json

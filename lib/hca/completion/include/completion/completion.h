@@ -90,11 +90,11 @@ struct completion {
 	uint32_t cq_count; /* power of two */
 	uint32_t cq_mask;
 	struct eq eqs[CLIENTS_MAX];
-	uint32_t notify;      /* atomic: some eq.notify is set */
-	uint32_t touched;     /* atomic: list of touched CQs, newest first */
+	uint32_t notify;       /* atomic: some eq.notify is set */
+	uint32_t touched;      /* atomic: list of touched CQs, newest first */
 	uint32_t touched_here; /* the same, of those that one_lcore's lcore touched; its own */
-	uint32_t pending_eqs; /* atomic: list of event queues with pending events, newest first */
-	uint32_t serving;     /* atomic: 1 while an lcore serves arms and pending events */
+	uint32_t pending_eqs;  /* atomic: list of event queues with pending events, newest first */
+	uint32_t serving;      /* atomic: 1 while an lcore serves arms and pending events */
 	bool one_lcore;	 /* all stages of the HCA run on one; set before they do, false at first */
 	uint32_t eq_end; /* one past the highest client that has had an event queue; written by the
 			    control thread */
