@@ -48,8 +48,8 @@ help:
 	@echo 'make deb-check  the same, then lintian; installs, runs, upgrades and purges them in a view of this'
 	@echo '              machine that is thrown away'
 	@echo 'make format   clang-format all C sources in place'
-	@echo 'make install  install what make profiled builds under PREFIX ($(PREFIX)), fixed when $(PROFILED)/ is'
-	@echo '              configured; man pages, too, if make doc has built them'
+	@echo 'make install  install under PREFIX ($(PREFIX)), fixed when $(BUILD)/ is configured; man pages, too,'
+	@echo '              if make doc has built them (after make profiled: BUILD=$(PROFILED))'
 	@echo 'make clean    remove $(BUILD)/, $(PROFILED)/, $(CHECKED)/, $(MUTATED)/, $(FUZZED)*/, $(ARM64)/, $(PACKAGED)/ and $(STRESSED)-*/'
 
 deps:
@@ -63,17 +63,17 @@ build: $(BUILD)/build.ninja
 
 # A package installed since $(BUILD)/ was configured may be one that was missing: check again.
 INSTALLED ?= $(wildcard /var/lib/dpkg/status)
-$(BUILD)/build.ninja: $(INSTALLED)
-	meson setup $(BUILD) $(WERROR) $(if $(wildcard $@),--reconfigure,--buildtype=release --prefix=$(PREFIX))
+$(PROFILED)/build.ninja: NO_TESTS := -Dtests=false
+$(BUILD)/build.ninja $(PROFILED)/build.ninja: $(INSTALLED)
+	meson setup $(@D) $(WERROR) $(if $(wildcard $@),--reconfigure,--buildtype=release --prefix=$(PREFIX) $(NO_TESTS))
 
-# A profile of other sources is void.
-$(PROFILED)/profile: $(shell find lib pmd-glue bench/stage -name '*.[ch]' -o -name '*.def' -o -name train)
-	[ -f $(PROFILED)/build.ninja ] || \
-		meson setup $(PROFILED) $(WERROR) --buildtype=release --prefix=$(PREFIX) -Dtests=false
+# What a profile of older sources says of them may be wrong.
+TRAINED := $(shell find lib pmd-glue bench -name '*.[ch]' -o -name '*.def' -o -name meson.build -o -name train)
+$(PROFILED)/profile: $(TRAINED) meson.build | $(PROFILED)/build.ninja
 	./bench/stage/train $(PROFILED)
 	touch $@
 
-profiled: deps-build $(PROFILED)/profile
+profiled: deps-build $(PROFILED)/build.ninja $(PROFILED)/profile
 	ninja -C $(PROFILED)
 
 demo: deps-build $(BUILD)/build.ninja
@@ -179,8 +179,8 @@ format:
 	git ls-files -z --cached --others --exclude-standard '*.c' '*.h' | \
 		xargs -0 clang-format-14 -i
 
-install: profiled
-	meson install -C $(PROFILED) --no-rebuild
+install: build
+	meson install -C $(BUILD) --no-rebuild
 	[ ! -d $(BUILD)/doc/man ] || \
 		{ mkdir -p $(DESTDIR)$(PREFIX)/share/man && cp -r $(BUILD)/doc/man/. $(DESTDIR)$(PREFIX)/share/man; }
 

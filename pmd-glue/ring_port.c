@@ -46,7 +46,8 @@ static uint16_t ring_raw_tx(struct port_queue *q, struct rte_mbuf **frames, uint
 		uint16_t want = RTE_MIN(n - sent, (int)BURST);
 		uint16_t done = make_receivable(q, frames + sent, out, want);
 
-		ring_put(q->tx_ring, (void **)out, done);
+		if (likely(done))
+			ring_put(q->tx_ring, (void **)out, done);
 		sent += done;
 		if (done < want)
 			break;

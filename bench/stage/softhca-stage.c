@@ -7,6 +7,7 @@
  * element of each pipeline stage: two HCAs in this process, one lcore, every call of
  * hca_poll_stage() between two readings of the TSC. Without hugepages, devices, daemon.
  */
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,10 +152,12 @@ static void print_tally(const struct workload *w, const struct tally *t)
 
 static int init_eal(char *program)
 {
-	char *args[] = {program,	   "--no-huge", "-m", "256",	     "--no-pci",
-			"--no-telemetry",  "-l",	"0",  "--no-shconf", "--log-level",
+	char lcores[16]; /* one, where we are: CPU 0 may not be ours */
+	char *args[] = {program,	   "--no-huge", "-m",	"256",	       "--no-pci",
+			"--no-telemetry",  "--lcores",	lcores, "--no-shconf", "--log-level",
 			"lib.eal:warning", NULL};
 
+	snprintf(lcores, sizeof(lcores), "0@%d", sched_getcpu());
 	return rte_eal_init(sizeof(args) / sizeof(*args) - 1, args);
 }
 

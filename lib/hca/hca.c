@@ -364,7 +364,7 @@ unsigned hca_poll(struct hca *h, uint64_t now_ns)
 		for (unsigned s = 0; s < STAGE_COUNT; s++)
 			n += hca_poll_stage(&h->engines[i], s);
 	}
-	completion_notify(&h->completion, stage_counters(&h->engines[0], STAGE_HEADER_PARSE));
+	completion_round(&h->completion, stage_counters(&h->engines[0], STAGE_HEADER_PARSE));
 	return n;
 }
 

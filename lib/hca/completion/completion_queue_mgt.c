@@ -91,7 +91,7 @@ static void touch_here(struct completion *c, struct cq *q, uint32_t bits)
 	c->touched_here = (uint32_t)(q - c->cqs);
 }
 
-/* Marks the CQ as having new entries; completion_notify() checks whether its client armed it.
+/* Marks the CQ as having new entries; completion_round() checks whether its client armed it.
  * `alone`: the caller's thread is the one that serves arms. */
 static void touch(struct completion *c, struct cq *q, bool solicited, bool alone)
 {

@@ -23,27 +23,8 @@ static void notify_one(struct eq *q)
 		return; /* its counter is full: it is readable as it is */
 }
 
-static void notify_serve(struct completion *c, struct counters *counters)
+static void ring_bells(struct completion *c)
 {
-	bool touched = __atomic_load_n(&c->touched, __ATOMIC_RELAXED) != LIST_END;
-	bool pending = __atomic_load_n(&c->pending_eqs, __ATOMIC_RELAXED) != LIST_END;
-
-	if (c->touched_here != LIST_END)
-		completion_serve_arms_here(c, counters);
-	if (likely(!touched && !pending))
-		return;
-	if (__atomic_exchange_n(&c->serving, 1, __ATOMIC_SEQ_CST))
-		return; /* another lcore is doing it, or will check again in its next round */
-	if (touched)
-		completion_serve_arms(c, counters);
-	if (unlikely(pending))
-		completion_write_pending(c, counters);
-	__atomic_store_n(&c->serving, 0, __ATOMIC_SEQ_CST);
-}
-
-void completion_notify(struct completion *c, struct counters *counters)
-{
-	notify_serve(c, counters);
 	if (likely(!__atomic_load_n(&c->notify, __ATOMIC_RELAXED)))
 		return;
 	if (!__atomic_exchange_n(&c->notify, 0, __ATOMIC_SEQ_CST))
@@ -51,4 +32,56 @@ void completion_notify(struct completion *c, struct counters *counters)
 	for (unsigned i = 0; i < __atomic_load_n(&c->eq_end, __ATOMIC_RELAXED); i++)
 		if (__atomic_load_n(&c->eqs[i].notify, __ATOMIC_RELAXED))
 			notify_one(&c->eqs[i]);
+}
+
+static bool is_touched(const struct completion *c)
+{
+	return __atomic_load_n(&c->touched, __ATOMIC_RELAXED) != LIST_END;
+}
+
+static bool is_owing(const struct completion *c)
+{
+	return __atomic_load_n(&c->pending_eqs, __ATOMIC_RELAXED) != LIST_END;
+}
+
+static void notify_serve(struct completion *c, struct counters *counters)
+{
+	bool touched = is_touched(c), owing = is_owing(c);
+
+	if (likely(!touched && !owing))
+		return;
+	if (__atomic_exchange_n(&c->serving, 1, __ATOMIC_SEQ_CST))
+		return; /* another lcore is doing it, or will check again in its next round */
+	if (touched)
+		completion_serve_arms(c, counters);
+	if (unlikely(owing))
+		completion_write_pending(c, counters);
+	__atomic_store_n(&c->serving, 0, __ATOMIC_SEQ_CST);
+}
+
+/* The same by the only lcore: nobody else serves. */
+static void notify_serve_alone(struct completion *c, struct counters *counters)
+{
+	if (c->touched_here != LIST_END)
+		completion_serve_arms_here(c, counters);
+	if (unlikely(is_touched(c)))
+		completion_serve_arms(c, counters);
+	if (unlikely(is_owing(c)))
+		completion_write_pending(c, counters);
+}
+
+void completion_round(struct completion *c, struct counters *counters)
+{
+	if (likely(c->one_lcore))
+		notify_serve_alone(c, counters);
+	else
+		notify_serve(c, counters);
+	ring_bells(c);
+}
+
+void completion_notify(struct completion *c, struct counters *counters)
+{
+	if (!c->one_lcore)
+		notify_serve(c, counters);
+	ring_bells(c);
 }

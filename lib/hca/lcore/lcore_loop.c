@@ -358,7 +358,7 @@ int lcore_loop_run(void *loop)
 		begin_round(l, work > 0);
 		work = poll_stages(l);
 		for (unsigned i = 0; i < l->hca_count; i++)
-			completion_notify(&l->hcas[i]->completion, l->counters[i]);
+			completion_round(&l->hcas[i]->completion, l->counters[i]);
 		rte_rcu_qsbr_quiescent(l->rcu, l->thread);
 		if (work)
 			busy(l);

@@ -112,7 +112,7 @@ TEST(cq_hold__keeps_completions)
 		assert_true(post(i, i == 3));
 	assert_true(take_cqe(&c));
 	assert_false(take_cqe(&c)); /* nothing writes there */
-	completion_notify(&completion, &counters);
+	completion_round(&completion, &counters);
 	assert_false(take_event(&ev));
 	assert_int_equal(counter_read(&counters, COUNTER_cq_backlogged), 4);
 	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
@@ -123,7 +123,7 @@ TEST(cq_hold__keeps_completions)
 		assert_int_equal(c.reserved2, 0);
 		assert_int_equal(c.owner, 0);
 	}
-	completion_notify(&completion, &counters);
+	completion_round(&completion, &counters);
 	assert_true(take_event(&ev));
 	assert_int_equal(counter_read(&counters, COUNTER_cqes), 6);
 }
@@ -137,12 +137,12 @@ TEST(cq_hold__solicited_or_not)
 	hold();
 	assert_true(post(1, false));
 	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
-	completion_notify(&completion, &counters);
+	completion_round(&completion, &counters);
 	assert_false(take_event(&ev));
 	hold();
 	assert_true(post(2, true));
 	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
-	completion_notify(&completion, &counters);
+	completion_round(&completion, &counters);
 	assert_true(take_event(&ev));
 }
 
@@ -151,14 +151,17 @@ TEST(cq_table_unlisted__until_it_is_served)
 {
 	const uint32_t index = CQN & (64 - 1);
 
-	assert_true(cq_table_unlisted(&completion, 0, 64));
-	assert_true(post(1, false));
-	assert_false(cq_table_unlisted(&completion, 0, 64));
-	assert_false(cq_table_unlisted(&completion, index, index + 1));
-	assert_true(cq_table_unlisted(&completion, 0, index));
-	assert_true(cq_table_unlisted(&completion, index + 1, 64));
-	completion_notify(&completion, &counters);
-	assert_true(cq_table_unlisted(&completion, 0, 64));
+	for (unsigned one_lcore = 0; one_lcore < 2; one_lcore++) {
+		completion.one_lcore = one_lcore;
+		assert_true(cq_table_unlisted(&completion, 0, 64));
+		assert_true(post(1, false));
+		assert_false(cq_table_unlisted(&completion, 0, 64));
+		assert_false(cq_table_unlisted(&completion, index, index + 1));
+		assert_true(cq_table_unlisted(&completion, 0, index));
+		assert_true(cq_table_unlisted(&completion, index + 1, 64));
+		completion_round(&completion, &counters);
+		assert_true(cq_table_unlisted(&completion, 0, 64));
+	}
 }
 
 /* As many as the CQ has places: what is more would not have fitted there either. */
@@ -357,7 +360,7 @@ static unsigned events_of(bool solicited, uint8_t opcode)
 	unsigned n = 0;
 
 	assert_true(cq_post(&completion, &counters, CQN, &entry, solicited));
-	completion_notify(&completion, &counters);
+	completion_round(&completion, &counters);
 	while (take_event(&ev)) {
 		assert_int_equal(ev.type, EQE_COMPLETION);
 		assert_int_equal(ev.number, CQN);
@@ -444,7 +447,7 @@ TEST(arm__of_a_queue_that_has_gone)
 	record.arm_next = 1;
 	assert_true(post(1, false));
 	assert_int_equal(cq_remove(&completion, CQN), 0);
-	completion_notify(&completion, &counters);
+	completion_round(&completion, &counters);
 	assert_false(take_event(&ev));
 }
 
@@ -458,16 +461,16 @@ TEST(arm__waits_for_room)
 		assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, i));
 	record.arm_solicited = 1;
 	assert_true(post(1, true));
-	completion_notify(&completion, &counters);
-	completion_notify(&completion, &counters);
+	completion_round(&completion, &counters);
+	completion_round(&completion, &counters);
 	for (uint32_t i = 0; i < EQ_ENTRIES; i++)
 		assert_true(take_event(&ev));
 	assert_false(take_event(&ev));
-	completion_notify(&completion, &counters);
+	completion_round(&completion, &counters);
 	assert_true(take_event(&ev));
 	assert_int_equal(ev.type, EQE_COMPLETION);
 	assert_int_equal(ev.number, CQN);
-	completion_notify(&completion, &counters);
+	completion_round(&completion, &counters);
 	assert_false(take_event(&ev));
 }
 

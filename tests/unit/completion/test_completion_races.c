@@ -137,7 +137,7 @@ static void event_of_each(void)
 	struct eqe ev = {0};
 	uint32_t sum;
 
-	completion_notify(&completion, &counters);
+	completion_round(&completion, &counters);
 	assert_true(take_event(&ev));
 	sum = ev.number;
 	assert_true(take_event(&ev));
@@ -392,7 +392,7 @@ static void two_come(void)
 	eq_taken = EQ_ENTRIES;
 	page.eq_consumer = other_page.eq_consumer = EQ_ENTRIES;
 	for (unsigned i = 0; i < 4; i++)
-		completion_notify(&completion, &counters);
+		completion_round(&completion, &counters);
 	assert_int_equal(counter_read(&counters, COUNTER_events_delayed), 2);
 	assert_int_equal(completion.pending_eqs, LIST_END);
 }
@@ -418,7 +418,7 @@ static void one_owed(void)
 
 static void notify(void)
 {
-	completion_notify(&completion, &counters);
+	completion_round(&completion, &counters);
 }
 
 static void go(void)
@@ -434,7 +434,7 @@ static void nobody_is_told(void)
 }
 
 /* The client goes while it is served. */
-TEST(completion_notify__while_the_client_goes)
+TEST(completion_round__while_the_client_goes)
 {
 	each_order(state, one_owed, notify, go, nobody_is_told);
 }
@@ -450,8 +450,45 @@ TEST(eq_owe__while_it_is_paid)
 	each_order(state, one_owed, notify, owe_another, two_come);
 }
 
+static void held_and_armed(void)
+{
+	completion.one_lcore = true;
+	hold_with_one();
+	record.arm_next = 1;
+}
+
+static void lcore_posts(void)
+{
+	post_2();
+	notify();
+}
+
+static void control_releases(void)
+{
+	unhold();
+	completion_notify(&completion, &counters);
+}
+
+static void told_once(void)
+{
+	struct eqe ev;
+
+	notify();
+	in_order();
+	assert_true(take_event(&ev));
+	assert_false(take_event(&ev));
+	assert_true(cq_table_unlisted(&completion, 0, 64));
+}
+
+/* Where one lcore serves, the control thread leaves its list alone. */
+TEST(completion_notify__beside_the_one_lcore)
+{
+	each_order(state, held_and_armed, lcore_posts, control_releases, told_once);
+	each_order(state, held_and_armed, control_releases, lcore_posts, told_once);
+}
+
 /* One lcore serves at a time: the others do not wait. */
-TEST(completion_notify__one_serves)
+TEST(completion_round__one_serves)
 {
 	struct eqe ev;
 
@@ -466,7 +503,7 @@ TEST(completion_notify__one_serves)
 }
 
 /* Without work nothing is written: other cores keep their cache lines. */
-TEST(completion_notify__leaves_lines_alone)
+TEST(completion_round__leaves_lines_alone)
 {
 	writes = 0;
 	notify();

@@ -27,18 +27,18 @@ static void *producer(void *arg)
 		while (__atomic_load_n(&posted, __ATOMIC_RELAXED) -
 			       __atomic_load_n(&record.consumer_index, __ATOMIC_ACQUIRE) >=
 		       ENTRIES - PRODUCERS) {
-			completion_notify(&completion, &own[me]);
+			completion_round(&completion, &own[me]);
 			sched_yield();
 		}
 		__atomic_add_fetch(&posted, 1, __ATOMIC_RELAXED);
 		if (!cq_post(&completion, &own[me], CQN, &entry, false))
 			break;
 		if (i % 3 == 0)
-			completion_notify(&completion, &own[me]);
+			completion_round(&completion, &own[me]);
 	}
 	/* Stages go on polling: what the holder releases last is their concern, too. */
 	while (!__atomic_load_n(&done, __ATOMIC_SEQ_CST)) {
-		completion_notify(&completion, &own[me]);
+		completion_round(&completion, &own[me]);
 		sched_yield();
 	}
 	return NULL;

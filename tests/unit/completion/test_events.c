@@ -76,14 +76,14 @@ TEST(eq_owe__comes_when_there_is_room)
 			assert_false(eq_post(&completion, &counters, CLIENT, late[i].type,
 					     late[i].number));
 	assert_int_equal(counter_read(&counters, COUNTER_eq_overruns), 2 * n);
-	completion_notify(&completion, &counters);
+	completion_round(&completion, &counters);
 	for (uint32_t i = 0; i < EQ_ENTRIES; i++) {
 		assert_true(take_event(&ev));
 		assert_int_equal(ev.number, 0x100 + i);
 	}
 	assert_false(take_event(&ev));
 	for (unsigned i = 0; i < 4; i++)
-		completion_notify(&completion, &counters);
+		completion_round(&completion, &counters);
 	for (unsigned i = 0; i < n; i++) {
 		assert_true(take_event(&ev));
 		assert_int_equal(ev.type, late[i].type);
@@ -110,7 +110,7 @@ TEST(eq_owe__place_by_place)
 			assert_false(came[ev.number - 0x1000]);
 			came[ev.number - 0x1000] = true;
 		}
-		completion_notify(&completion, &counters);
+		completion_round(&completion, &counters);
 	}
 	assert_false(take_event(&ev));
 	for (unsigned i = 0; i < 64; i++)
@@ -132,11 +132,11 @@ TEST(eq_owe__half_of_an_object)
 		eq_post(&completion, &counters, CLIENT, rows[i].first, rows[i].number);
 		eq_post(&completion, &counters, CLIENT, rows[i].second, rows[i].number);
 		assert_true(take_event(&ev));
-		completion_notify(&completion, &counters);
+		completion_round(&completion, &counters);
 		assert_int_equal(counter_read(&counters, COUNTER_events_delayed), 2 * i + 1);
 		drain_eq();
-		completion_notify(&completion, &counters);
-		completion_notify(&completion, &counters);
+		completion_round(&completion, &counters);
+		completion_round(&completion, &counters);
 		assert_true(take_event(&ev));
 		assert_int_equal(ev.type, rows[i].second);
 		assert_int_equal(counter_read(&counters, COUNTER_events_delayed), 2 * i + 2);
@@ -162,7 +162,7 @@ TEST(eq_owe__a_part_at_a_time)
 	for (unsigned i = 0; i < 3; i++) {
 		for (unsigned n = 0; n < turns[i]; n++) {
 			assert_false(take_event(&ev));
-			completion_notify(&completion, &counters);
+			completion_round(&completion, &counters);
 		}
 		assert_true(take_event(&ev));
 		assert_int_equal(ev.number, came_in[i]);
@@ -184,11 +184,11 @@ TEST(eq_owe__to_two_clients)
 	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1001);
 	drain_eq();
 	for (unsigned i = 0; i < 3; i++)
-		completion_notify(&completion, &counters);
+		completion_round(&completion, &counters);
 	assert_int_equal(counter_read(&counters, COUNTER_events_delayed), 1);
 	__atomic_store_n(&other.eq_consumer, EQ_ENTRIES, __ATOMIC_RELEASE);
 	for (unsigned i = 0; i < 3; i++)
-		completion_notify(&completion, &counters);
+		completion_round(&completion, &counters);
 	assert_int_equal(counter_read(&counters, COUNTER_events_delayed), 2);
 	assert_int_equal(other.eq[0].number, 0x1002);
 }
@@ -202,7 +202,7 @@ TEST(eq_write__begins_anew)
 	eq_taken = 0;
 	page.waiting = 1;
 	eq_write(&completion, CLIENT, &page, pipes[1]);
-	completion_notify(&completion, &counters);
+	completion_round(&completion, &counters);
 	assert_int_equal(page.waiting, 1);
 	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 2));
 }
@@ -220,7 +220,7 @@ TEST(eq_owe__not_to_others)
 	eq_forget(&completion, EVENT_OF_QP, 6);
 	eq_forget(&completion, EVENT_OF_QP, 7);
 	drain_eq();
-	completion_notify(&completion, &counters);
+	completion_round(&completion, &counters);
 	assert_true(take_event(&ev));
 	assert_int_equal(ev.number, 0x2005);
 	assert_int_equal(ev.type, EQE_LAST_WQE);
@@ -231,7 +231,7 @@ TEST(eq_owe__not_to_others)
 	eq_post(&completion, &counters, CLIENT, EQE_PORT_CHANGE, 1);
 	eq_post(&completion, &counters, CLIENT, EQE_GID_CHANGE, 0);
 	eq_remove(&completion, CLIENT);
-	completion_notify(&completion, &counters);
+	completion_round(&completion, &counters);
 	assert_int_equal(completion.pending_eqs, UINT32_MAX);
 	memset(&page, 0, sizeof(page));
 	eq_taken = 0;
@@ -240,7 +240,7 @@ TEST(eq_owe__not_to_others)
 	fill_eq_but_one();
 	eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0x1008); /* makes us look */
 	drain_eq();
-	completion_notify(&completion, &counters);
+	completion_round(&completion, &counters);
 	assert_true(take_event(&ev));
 	assert_int_equal(ev.number, 0x1008);
 	assert_false(take_event(&ev));
@@ -253,7 +253,7 @@ TEST(eq_owe__hostile_consumer_index)
 	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1007);
 	page.eq_consumer = 0x80000000;
 	for (unsigned i = 0; i < 8; i++)
-		completion_notify(&completion, &counters);
+		completion_round(&completion, &counters);
 	assert_int_equal(counter_read(&counters, COUNTER_events_delayed), 0);
 }
 
@@ -286,7 +286,7 @@ TEST(eq_owe__of_a_type_not_taken)
 	eq_post(&completion, &counters, CLIENT, EQE_LAST_WQE, 0x1001);
 	eq_map(&completion, CLIENT, 1u << EQE_COMM_EST);
 	drain_eq();
-	completion_notify(&completion, &counters);
+	completion_round(&completion, &counters);
 	assert_false(take_event(&ev));
 	assert_int_equal(counter_read(&counters, COUNTER_events_delayed), 0);
 	assert_int_equal(counter_read(&counters, COUNTER_events_unmapped), 2);
@@ -309,24 +309,24 @@ TEST(eq_map__types)
 }
 
 /* Only a client that says that it sleeps is woken, once. */
-TEST(completion_notify__wakes_a_waiting_client)
+TEST(completion_round__wakes_a_waiting_client)
 {
 	uint64_t got[4];
 
 	record.arm_next = 1;
 	assert_true(post(1, false));
-	completion_notify(&completion, &counters);
+	completion_round(&completion, &counters);
 	page.waiting = 1;
 	record.arm_next = 2;
 	assert_true(post(2, false));
-	completion_notify(&completion, &counters);
+	completion_round(&completion, &counters);
 	assert_int_equal(page.waiting, 0);
-	completion_notify(&completion, &counters);
+	completion_round(&completion, &counters);
 	assert_int_equal(read(pipes[0], got, sizeof(got)), 8);
 }
 
 /* A client's bell rings, whatever its place in the list. */
-TEST(completion_notify__each_client)
+TEST(completion_round__each_client)
 {
 	static const uint32_t others[] = {CLIENT + 1, 0, CLIENTS_MAX - 1};
 	static struct client_page other __attribute__((aligned(4096)));
@@ -338,7 +338,7 @@ TEST(completion_notify__each_client)
 		other.waiting = page.waiting = 1;
 		assert_true(eq_post(&completion, &counters, others[i], EQE_COMM_EST, 1));
 		assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 1));
-		completion_notify(&completion, &counters);
+		completion_round(&completion, &counters);
 		assert_int_equal(other.waiting, 0);
 		assert_int_equal(page.waiting, 0);
 		assert_int_equal(read(pipes[0], got, sizeof(got)), 16);
@@ -347,11 +347,11 @@ TEST(completion_notify__each_client)
 }
 
 /* It disconnected between the event and the bell. */
-TEST(completion_notify__client_that_has_gone)
+TEST(completion_round__client_that_has_gone)
 {
 	page.waiting = 1;
 	assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 1));
 	eq_remove(&completion, CLIENT);
-	completion_notify(&completion, &counters);
+	completion_round(&completion, &counters);
 	assert_int_equal(page.waiting, 1);
 }

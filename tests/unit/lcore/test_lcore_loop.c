@@ -84,7 +84,7 @@ void dbp_set_cpu(struct engine *e, unsigned cpu)
 {
 }
 
-void completion_notify(struct completion *c, struct counters *counters)
+void completion_round(struct completion *c, struct counters *counters)
 {
 }
 

@@ -9,6 +9,7 @@
 #include <rte_branch_prediction.h>
 #include <rte_common.h>
 #include <rte_ring.h>
+#include "base/assert.h"
 
 static inline void **ring_slots(const struct rte_ring *r)
 {
@@ -32,7 +33,7 @@ static inline void ring_copy(void **to, void *const *from, uint32_t n)
 	while (++i < n);
 }
 
-/* Puts n pointers, which the producer knows to fit. Returns how many are in the ring then, or
+/* Puts n pointers, 1 at least, which the producer knows to fit. Returns how many are in the ring then, or
  * more. */
 static inline uint32_t ring_put(struct rte_ring *r, void *const *from, uint32_t n)
 {
@@ -40,6 +41,7 @@ static inline uint32_t ring_put(struct rte_ring *r, void *const *from, uint32_t 
 	uint32_t taken =
 		__atomic_load_n(&r->cons.tail, __ATOMIC_ACQUIRE); /* their slots are free */
 
+	ASSERT(n);
 	ring_copy(ring_slots(r) + at, from, first);
 	if (unlikely(first < n))
 		ring_copy(ring_slots(r), from + first, n - first);

@@ -6,7 +6,7 @@
  *
  * Several stages of several engines may complete into one CQ at the same time: a place is reserved
  * with an atomic, the entry's owner byte is written last. No lock, no system call: the bell of a
- * sleeping client is written by completion_notify(), which the lcore loop calls between polls.
+ * sleeping client is written by completion_round(), which the lcore loop calls between polls.
  *
  * A CQ's memory is pinned by its MR while the CQ exists; its contents are the client's and never
  * trusted.
@@ -178,8 +178,11 @@ bool eq_post(struct completion *c, struct counters *counters, uint32_t client, e
  * Called between polls by every lcore that completes something: raises the completion events of CQs
  * that were written since and that their clients armed, writes pending events and rings the bells
  * of waiting clients. So a completion itself needs neither a fence nor a read of a line that the
- * client may be writing. Costs three loads when there is nothing to do.
+ * client may be writing. Costs a few loads when there is nothing to do.
  */
+void completion_round(struct completion *c, struct counters *counters);
+/* The same by the control thread, after it has written events: what belongs to the one lcore is
+ * left to its next round. */
 void completion_notify(struct completion *c, struct counters *counters);
 
 #endif

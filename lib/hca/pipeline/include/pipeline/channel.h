@@ -106,7 +106,7 @@ static inline unsigned channel_try_put(struct channel *c, struct rte_mbuf **m, u
 	} else {
 		left = ring_room(c->ring);
 		done = RTE_MIN(n, left);
-		used = ring_put(c->ring, (void *const *)m, done);
+		used = done ? ring_put(c->ring, (void *const *)m, done) : c->ring->capacity;
 	}
 	channel_note_put(c, &c->put, done);
 	channel_note_used(c, used);
