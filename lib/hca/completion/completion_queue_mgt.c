@@ -79,7 +79,7 @@ int cq_remove(struct completion *c, uint32_t cqn)
 	return 0;
 }
 
-/* The same by the thread that serves arms, which needs no locked instructions for a list of its own. */
+/* Marks the CQ in the list of the thread that serves arms, the caller's: no locked instructions. */
 static void touch_here(struct completion *c, struct cq *q, uint32_t bits)
 {
 	uint32_t before = __atomic_load_n(&q->touched_here, __ATOMIC_RELAXED);

@@ -22,8 +22,8 @@ static inline void ring_copy_one(void **to, void *const *from)
 	__atomic_store_n(to, *from, __ATOMIC_RELAXED);
 }
 
-/* n of them, 1 at least, one by one, as they were written and will be read: a wide load waits for the
- * narrow stores that it covers. */
+/* n of them, 1 at least, one by one, as they were written and will be read: a wide load waits for
+ * the narrow stores that it covers. Mostly few: a short loop is better than an unrolled one. */
 static inline void ring_copy(void **to, void *const *from, uint32_t n)
 {
 	uint32_t i = 0;
@@ -33,8 +33,8 @@ static inline void ring_copy(void **to, void *const *from, uint32_t n)
 	while (++i < n);
 }
 
-/* Puts n pointers, 1 at least, which the producer knows to fit. Returns how many are in the ring then, or
- * more. */
+/* Puts n pointers, 1 at least, which the producer knows to fit. Returns how many are in the ring
+ * then, or more. */
 static inline uint32_t ring_put(struct rte_ring *r, void *const *from, uint32_t n)
 {
 	uint32_t put = r->prod.tail, at = put & r->mask, first = RTE_MIN(n, r->size - at);
