@@ -182,11 +182,15 @@ static bool may_have_lost(const struct qp *q)
  * NULL. */
 static struct qp *next_relinked(struct engine *e)
 {
-	uint32_t index = icm_skip(&e->qps->icm, e->rrc->walked);
+	uint32_t walked = e->rrc->walked, index = icm_skip(&e->qps->icm, walked);
 	struct qp *q = qp_at(e->qps, index);
 
+	if (index != walked) { /* where the memory may be missing, too */
+		e->rrc->walked = index;
+		return NULL;
+	}
 	e->rrc->walked = index + 1;
-	if (index >= e->qps->count || !qp_number(q) || q->engine != e->index)
+	if (!qp_number(q) || q->engine != e->index)
 		return NULL;
 	return may_have_lost(q) ? q : NULL;
 }

@@ -45,11 +45,14 @@ void tpt_table_open(struct tpt_table *t, uint64_t base, uint32_t entries)
 	t->entries = entries;
 }
 
-void tpt_table_close(struct tpt_table *t)
+bool tpt_table_close(struct tpt_table *t)
 {
+	bool mapped = false;
+
 	for (uint64_t i = 0; i < tpt_table_bytes(t) >> TPT_LOG_PAGE; i++)
-		__atomic_store_n(&t->pages[i], 0, __ATOMIC_SEQ_CST);
+		mapped |= __atomic_exchange_n(&t->pages[i], 0, __ATOMIC_SEQ_CST) != 0;
 	t->entries = 0;
+	return mapped;
 }
 
 static bool all_mapped(const uint64_t *page, uint32_t pages, bool mapped)

@@ -131,8 +131,10 @@ static void close_table(struct tpt_table *t, struct tpt_cache *c)
 {
 	uint32_t entries = t->entries;
 
-	tpt_table_close(t);
-	tpt_drop(c, 0, entries);
+	/* A cache of pages that were never mapped is empty: looking at all of it would make it
+	 * resident. */
+	if (tpt_table_close(t))
+		tpt_drop(c, 0, entries);
 }
 
 static bool v2p_in_use(const struct v2p *v)

@@ -66,8 +66,8 @@ bool tpt_table_write(const struct tpt_table *t, uint32_t index, const void *from
 
 /* INIT_HCA: sets the number of entries, a power of two, at most the directory's capacity. */
 void tpt_table_open(struct tpt_table *t, uint64_t base, uint32_t entries);
-/* CLOSE_HCA: unmaps all pages; no entries. */
-void tpt_table_close(struct tpt_table *t);
+/* CLOSE_HCA: unmaps all pages; no entries. Returns true if some were mapped. */
+bool tpt_table_close(struct tpt_table *t);
 
 /* Does [virt, virt + pages x 4 KiB) lie in the table? */
 bool tpt_table_has(const struct tpt_table *t, uint64_t virt, uint32_t pages);
