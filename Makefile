@@ -149,7 +149,7 @@ interop: build
 $(CHECKED)/build.ninja:
 	meson setup $(CHECKED) $(WERROR) --buildtype=debugoptimized -Db_lto=false
 
-bench: build profiled
+bench: deps-build build profiled
 	ninja -C $(PROFILED) meson-benchmark-prereq
 	meson test -C $(PROFILED) --no-rebuild --benchmark --verbose
 	meson test -C $(BUILD) --no-rebuild --benchmark --verbose memory v2p registration

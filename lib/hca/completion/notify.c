@@ -34,54 +34,35 @@ static void ring_bells(struct completion *c)
 			notify_one(&c->eqs[i]);
 }
 
-static bool is_touched(const struct completion *c)
+/* `alone`: the caller's thread is the only one that serves. */
+static void notify_serve(struct completion *c, struct counters *counters, bool alone)
 {
-	return __atomic_load_n(&c->touched, __ATOMIC_RELAXED) != LIST_END;
-}
+	bool touched = __atomic_load_n(&c->touched, __ATOMIC_RELAXED) != LIST_END;
+	bool pending = __atomic_load_n(&c->pending_eqs, __ATOMIC_RELAXED) != LIST_END;
 
-static bool is_owing(const struct completion *c)
-{
-	return __atomic_load_n(&c->pending_eqs, __ATOMIC_RELAXED) != LIST_END;
-}
-
-static void notify_serve(struct completion *c, struct counters *counters)
-{
-	bool touched = is_touched(c), owing = is_owing(c);
-
-	if (likely(!touched && !owing))
+	if (likely(!touched && !pending))
 		return;
-	if (__atomic_exchange_n(&c->serving, 1, __ATOMIC_SEQ_CST))
+	if (!alone && __atomic_exchange_n(&c->serving, 1, __ATOMIC_SEQ_CST))
 		return; /* another lcore is doing it, or will check again in its next round */
 	if (touched)
 		completion_serve_arms(c, counters);
-	if (unlikely(owing))
+	if (unlikely(pending))
 		completion_write_pending(c, counters);
-	__atomic_store_n(&c->serving, 0, __ATOMIC_SEQ_CST);
-}
-
-/* The same by the only lcore: nobody else serves. */
-static void notify_serve_alone(struct completion *c, struct counters *counters)
-{
-	if (c->touched_here != LIST_END)
-		completion_serve_arms_here(c, counters);
-	if (unlikely(is_touched(c)))
-		completion_serve_arms(c, counters);
-	if (unlikely(is_owing(c)))
-		completion_write_pending(c, counters);
+	if (!alone)
+		__atomic_store_n(&c->serving, 0, __ATOMIC_SEQ_CST);
 }
 
 void completion_round(struct completion *c, struct counters *counters)
 {
-	if (likely(c->one_lcore))
-		notify_serve_alone(c, counters);
-	else
-		notify_serve(c, counters);
+	if (c->touched_here != LIST_END)
+		completion_serve_arms_here(c, counters);
+	notify_serve(c, counters, c->one_lcore);
 	ring_bells(c);
 }
 
 void completion_notify(struct completion *c, struct counters *counters)
 {
 	if (!c->one_lcore)
-		notify_serve(c, counters);
+		notify_serve(c, counters, false);
 	ring_bells(c);
 }
