@@ -99,17 +99,17 @@ TEST_PAIR_BY(posts__doorbells_that_wait_are_rung_by_nobody_else, p->quiet = fals
 	recv.wr_id = DEPTH;
 	assert_int_equal(softhca_req_notify_cq(p->cq, 0), 0);
 	assert_int_equal(softhca_post_recv(p->qp[1], &recv, NULL), 0);
-	for (uint64_t expected = DEPTH;; expected = DEPTH - 1) {
+	/* A completion between an event and the next arm raises none: poll until there is nothing. */
+	for (int got = 0; got < 2;) {
 		struct softhca_cq *cq;
 
 		assert_int_equal(softhca_get_cq_event(p->channel, &cq, NULL), 0);
 		softhca_ack_cq_events(cq, 1);
 		assert_int_equal(softhca_req_notify_cq(p->cq, 0), 0);
-		assert_int_equal(softhca_poll_cq(p->cq, 1, &wc), 1);
-		assert_int_equal(wc.status, SOFTHCA_WC_SUCCESS);
-		assert_int_equal(wc.wr_id, expected);
-		if (expected == DEPTH - 1)
-			break;
+		for (; softhca_poll_cq(p->cq, 1, &wc) == 1; got++) {
+			assert_int_equal(wc.status, SOFTHCA_WC_SUCCESS);
+			assert_int_equal(wc.wr_id, got == 0 ? DEPTH : DEPTH - 1);
+		}
 	}
 }
 
