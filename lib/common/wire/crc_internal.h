@@ -108,6 +108,8 @@ uint32_t crc_multiply(uint32_t a, uint32_t b);
 extern const struct wire_crc_ops crc_portable;
 #ifdef __aarch64__
 extern const struct wire_crc_ops crc_pmull;
+extern const struct wire_crc_ops crc_crc32;
+void crc_crc32_fill(void); /* its tables */
 #endif
 #ifdef __x86_64__
 extern const struct wire_crc_ops crc_pclmul;

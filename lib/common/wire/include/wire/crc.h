@@ -7,7 +7,8 @@
  * A state is the raw register: not inverted on input or output. A CRC begins with WIRE_CRC_INIT and
  * is ~state at the end. There are several forms behind one table of functions; the fastest that the
  * CPU supports is chosen before main(): "vpclmul512" (VPCLMULQDQ with AVX-512), "vpclmul256" (with
- * AVX2), "pclmul" (SSE4.1), "pmull" (ARMv8), "portable".
+ * AVX2), "pclmul" (SSE4.1), "pmull" (ARMv8 with PMULL), "crc32" (ARMv8 with CRC32 only),
+ * "portable".
  *
  * Ways to an ICRC:
  *  - small packet, all bytes in place: wire_icrc();
