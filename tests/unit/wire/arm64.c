@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The forms of the CRC that ARMv8 has, against one bit at a time: built by arm64.sh with a cross
- * compiler, without cmocka or ISA-L. test_crc.c, which needs them,
+ * The forms of the CRC that ARMv8 has, against one bit at a time, and which of them is chosen:
+ * built by arm64.sh with a cross compiler, without cmocka or ISA-L. test_crc.c, which needs them,
  * compares the forms at every length; `make arm64` runs it.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 
 #include "guard.h"
 #include "wire/crc.h"
@@ -18,6 +20,40 @@ enum {
 
 static uint8_t bytes[LENGTH_MAX + 64], copied[LENGTH_MAX + 64];
 static uint8_t *guard;
+
+static unsigned long hidden; /* AT_HWCAP bits that crc.c does not see */
+
+unsigned long __real_getauxval(unsigned long type);
+unsigned long __wrap_getauxval(unsigned long type);
+
+/* What crc.c calls for getauxval(): the linker's --wrap. */
+unsigned long __wrap_getauxval(unsigned long type)
+{
+	return __real_getauxval(type) & ~(type == AT_HWCAP ? hidden : 0);
+}
+
+/* CPUs by what they lack, and what is chosen on each. */
+static const struct {
+	unsigned long without;
+	const char *chosen;
+} cpus[] = {
+	{0, "pmull"},
+	{HWCAP_CRC32, "pmull"},
+	{HWCAP_PMULL, "crc32"},
+	{HWCAP_PMULL | HWCAP_CRC32, "portable"},
+};
+
+static bool chosen_by_cpu(unsigned int i)
+{
+	bool crc32 = !(cpus[i].without & HWCAP_CRC32);
+
+	hidden = cpus[i].without;
+	wire_crc_ops.name = NULL;
+	wire_crc_init();
+	printf("without %#lx: %s\n", hidden, wire_crc_name());
+	return !strcmp(wire_crc_name(), cpus[i].chosen) &&
+	       wire_crc_select("crc32") == (crc32 ? 0 : -ENOTSUP);
+}
 
 static uint32_t reference(uint32_t state, const uint8_t *p, size_t n)
 {
@@ -94,5 +130,10 @@ int main(void)
 	for (unsigned i = 0; (form = wire_crc_form(i)); i++)
 		if (!right_at_all_lengths(form))
 			return 1;
+	for (unsigned i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++)
+		if (!chosen_by_cpu(i)) {
+			printf("wrong choice\n");
+			return 1;
+		}
 	return 0;
 }
