@@ -26,9 +26,13 @@ int sealed_memory(size_t bytes, void **addr)
 		return -1;
 	if (ftruncate(fd, (off_t)bytes) == 0 &&
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-		*addr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
-	if (*addr != MAP_FAILED)
+		*addr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (*addr != MAP_FAILED) {
+		/* Both are hints: where shmem_enabled is `advise`, in pages of 2 MiB. */
+		(void)madvise(*addr, bytes, MADV_HUGEPAGE);
+		(void)madvise(*addr, bytes, MADV_POPULATE_WRITE);
 		return fd;
+	}
 	err = errno;
 	close(fd);
 	errno = err;

@@ -79,6 +79,46 @@ TEST(each_kind__there_and_back)
 	close(fd);
 }
 
+/* In kB, of all mappings of this process. */
+static unsigned long long pmd_mapped(void)
+{
+	FILE *maps = fopen("/proc/self/smaps_rollup", "r");
+	unsigned long long kb = 0;
+	char line[128];
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "ShmemPmdMapped: %llu", &kb) == 1)
+			break;
+	fclose(maps);
+	return kb;
+}
+
+/* Are files in memory given pages of 2 MiB where a program advises it? */
+static bool system_follows_advice(void)
+{
+	FILE *setting = fopen("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "r");
+	char line[128] = "";
+
+	if (!setting)
+		return false;
+	if (!fgets(line, sizeof(line), setting))
+		line[0] = 0;
+	fclose(setting);
+	return strstr(line, "[advise]") || strstr(line, "[always]");
+}
+
+TEST_PAIR(memory__in_pages_of_2_mib_where_the_system_has_them, SOFTHCA_QP_RC)
+{
+	unsigned long long before = pmd_mapped();
+	uint8_t *memory = softhca_alloc(p->ctx, 64 << 20);
+
+	assert_non_null(memory);
+	if (system_follows_advice())
+		assert_true(pmd_mapped() > before);
+	assert_int_equal(softhca_free(p->ctx, memory), 0);
+}
+
 TEST_PAIR(constants__are_read_only, SOFTHCA_QP_RC)
 {
 	struct softhca_mr *mr;
