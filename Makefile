@@ -42,7 +42,8 @@ help:
 	@echo 'make interop  programs between a daemon and Linux'"'"'s soft-RoCE in an emulated guest, for half an hour'
 	@echo 'make bench    the benchmarks, each as a share of the physical limit'
 	@echo 'make bench-check  the shares alone, and what fell against bench/path/baseline.json'
-	@echo 'make compare  TCP, UCX, perftest and softhca beside each other: a table, and $(PROFILED)/compare.svg'
+	@echo 'make compare  softhca, perftest, MPI, UCX, rsockets, TCP and UDP beside each other: a table, and'
+	@echo '              $(PROFILED)/compare.svg'
 	@echo 'make doc      HTML and man pages in $(BUILD)/doc'
 	@echo 'make deb      Debian packages of the last commit, in $(PACKAGED)'
 	@echo 'make deb-check  the same, then lintian; installs, runs, upgrades and purges them in a view of this'
@@ -157,7 +158,8 @@ bench: deps-build build profiled
 bench-check: profiled
 	./bench/path/bench.sh $(PROFILED) --baseline bench/path/baseline.json
 
-compare: deps profiled
+compare: profiled
+	./.ci/deps compare
 	./bench/compare/compare.sh $(PROFILED)
 
 doc: build
