@@ -1,88 +1,145 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""usage: plot.py MACHINE FILE.svg WAY...   reads lines 'WAY SIZE|latency VALUE', VALUE in Gbit/s or us
+"""usage: plot.py RESULTS MACHINE FILE.svg [README.md]
 
-Prints them as a table, a row for each way in the given order, and draws bandwidth over size."""
+RESULTS has lines 'WAY<tab>bw|lat<tab>SIZE<tab>VALUE', VALUE in Gbit/s or microseconds, once for each round, or
+nothing where a program failed. Prints their medians as a Markdown table, draws them, and puts the table
+between the README's lines '<!-- compare -->' and '<!-- /compare -->'."""
 import math
+import re
+import statistics
 import sys
 
-machine, path, ways = sys.argv[1], sys.argv[2], sys.argv[3:]
-values = {}
-for line in sys.stdin:
-    way, size, value = line.split()
-    if value != "-":
-        values[way, size] = float(value)
-sizes = sorted({int(s) for _, s in values if s != "latency"})
 
-
-def title(way):
-    carrier, program = way.split("_")
-    return f"{program} over {carrier}" if program != "native" else "softhca-perf"
+def medians(path):
+    """The ways in their order, {(way, kind, size): median}, and the number of rounds."""
+    results = {}
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            way, kind, size, value = line.rstrip("\n").split("\t")
+            results.setdefault((way, kind, int(size)), []).append(value)
+    found = {}
+    for key, values in results.items():
+        if numbers := [float(v) for v in values if v and float(v) > 0]:
+            found[key] = statistics.median_low(numbers)
+            if key[1] == "bw":
+                found[key[0], "rate", key[2]] = found[key] * 1000 / 8 / key[2]
+    return list(dict.fromkeys(key[0] for key in results)), found, max(map(len, results.values()))
 
 
 def bytes_of(size):
     for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
         if size >= factor:
-            return f"{size // factor} {unit}"
+            return f"{size / factor:g} {unit}"
     return f"{size} B"
 
 
-def cell(way, column, form="{:.2f}"):
-    value = values.get((way, column))
-    return "-" if value is None else form.format(value)
+def sizes_of(values, kind):
+    return sorted({size for _, k, size in values if k == kind})
 
 
-print(f"{machine}; Gbit/s, and microseconds one way")
-print("| |" + "".join(f" {bytes_of(s)} |" for s in sizes) + f" {bytes_of(sizes[0])}, Mmsg/s | 8 B, us |")
-print("|---|" + "--:|" * (len(sizes) + 2))
-for way in ways:
-    rate = values.get((way, str(sizes[0])))
-    cells = [cell(way, str(s)) for s in sizes]
-    cells += ["-" if rate is None else f"{rate * 1000 / 8 / sizes[0]:.2f}", cell(way, "latency")]
-    print(f"| {title(way)} | " + " | ".join(cells) + " |")
-
-WIDTH, HEIGHT, LEFT, TOP = 620, 360, 60, 20
-COLOURS = ("#999999", "#555555", "#2b8cbe", "#fdae61", "#f46d43", "#d73027")
-low = math.floor(math.log10(min(v for (_, s), v in values.items() if s != "latency")))
-high = math.ceil(math.log10(max(v for (_, s), v in values.items() if s != "latency")))
+def short(value):
+    """Three significant digits."""
+    return "-" if value is None else f"{value:.{max(0, 2 - math.floor(math.log10(value)))}f}"
 
 
-def x_of(size):
-    span = math.log2(sizes[-1] / sizes[0]) or 1
-    return LEFT + WIDTH * math.log2(size / sizes[0]) / span
+def table(ways, values):
+    columns = [("bw", size) for size in sizes_of(values, "bw")]
+    columns += [("rate", size) for size in sizes_of(values, "rate")[:1]]
+    columns += [("lat", size) for size in sizes_of(values, "lat")]
+    units = {"bw": "Gbit/s", "rate": "Mmsg/s", "lat": "us"}
+    lines = ["| |" + "".join(f" {bytes_of(size)}, {units[kind]} |" for kind, size in columns),
+             "|---|" + "--:|" * len(columns)]
+    for way in ways:
+        lines.append(f"| {way} |" + "".join(f" {short(values.get((way, *column)))} |" for column in columns))
+    return "\n".join(lines) + "\n"
 
 
-def y_of(value):
-    return TOP + HEIGHT * (high - math.log10(value)) / (high - low)
+class Panel:
+    """Logarithmic axes at a place of the picture, and a line for each way."""
+
+    WIDTH, HEIGHT, GAP, TOP = 250, 250, 65, 40
+
+    def __init__(self, number, title, sizes, values):
+        self.left = self.GAP + number * (self.WIDTH + self.GAP)
+        self.sizes = sizes
+        self.low = math.floor(math.log10(min(values, default=1)))
+        self.high = max(math.ceil(math.log10(max(values, default=1))), self.low + 1)
+        self.svg = [f'<text x="{self.left}" y="{self.TOP - 18}" font-weight="bold">{title}</text>']
+        for power in range(self.low, self.high + 1):
+            y = self.y(10**power)
+            self.svg.append(f'<path class="grid" d="M{self.left},{y:.1f}h{self.WIDTH}"/>')
+            self.svg.append(f'<text x="{self.left - 6}" y="{y + 4:.1f}" text-anchor="end">{10.0**power:g}</text>')
+        for size in sizes:
+            self.svg.append(f'<text x="{self.x(size):.1f}" y="{self.TOP + self.HEIGHT + 18}"'
+                            f' text-anchor="middle" font-size="11">{bytes_of(size)}</text>')
+
+    def x(self, size):
+        return self.left + self.WIDTH * math.log(size / self.sizes[0]) / (math.log(self.sizes[-1] / self.sizes[0]) or 1)
+
+    def y(self, value):
+        return self.TOP + self.HEIGHT * (self.high - math.log10(value)) / (self.high - self.low)
+
+    def line(self, style, points):
+        path = " ".join(f"{self.x(size):.1f},{self.y(value):.1f}" for size, value in points)
+        self.svg.append(f'<polyline {style} points="{path}"/>')
+        self.svg += [f'<circle {style} cx="{self.x(size):.1f}" cy="{self.y(value):.1f}" r="1.5"/>'
+                     for size, value in points]
 
 
-svg = [
-    f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 190} {TOP + HEIGHT + 60}"'
-    ' font-family="sans-serif" font-size="13">',
-    '<rect width="100%" height="100%" fill="white"/>',
-]
-for power in range(low, high + 1):
-    y = y_of(10**power)
-    svg.append(f'<path d="M{LEFT},{y:.1f}h{WIDTH}" stroke="#dddddd"/>')
-    svg.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{10.0**power:g}</text>')
-for size in sizes:
-    svg.append(
-        f'<text x="{x_of(size):.1f}" y="{TOP + HEIGHT + 20}" text-anchor="middle">{bytes_of(size)}</text>'
-    )
-svg.append(f'<text x="{LEFT}" y="{TOP - 6}" text-anchor="middle">Gbit/s</text>')
-svg.append(f'<text x="{LEFT}" y="{TOP + HEIGHT + 46}" fill="#555555">{machine}</text>')
-free = TOP - 14.0
-ends = {w: y_of(values[w, str(sizes[-1])]) for w in ways if (w, str(sizes[-1])) in values}
-for way, end in sorted(ends.items(), key=lambda item: item[1]):
-    colour = COLOURS[ways.index(way) % len(COLOURS)]
-    points = [(x_of(s), y_of(values[way, str(s)])) for s in sizes if (way, str(s)) in values]
-    svg.append(
-        f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="'
-        + " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        + '"/>'
-    )
-    free = max(free + 16, end + 4)
-    svg.append(f'<text x="{LEFT + WIDTH + 8}" y="{free:.1f}" fill="{colour}">{title(way)}</text>')
-svg.append("</svg>")
-with open(path, "w", encoding="utf-8") as out:
-    out.write("\n".join(svg) + "\n")
+# Readable on white and on black.
+COLOURS = ("#e15759", "#b5651d", "#f28e2b", "#c9a227", "#59a14f", "#d37295", "#4e79a7", "#76b7b2", "#8a8a8a", "#b07aa1")
+STYLE = """<style>
+svg { font: 13px sans-serif } text { fill: #24292f } .paper { fill: #ffffff } .grid { stroke: #d8dee4 }
+polyline, circle, .key { fill: none; stroke-width: 2 }
+@media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .paper { fill: #0d1117 } .grid { stroke: #30363d } }
+</style>"""
+
+
+def style_of(number, way):
+    """softhca's lines are solid, the others dashed."""
+    dashes = "" if "softhca" in way else ' stroke-dasharray="5 3"'
+    return f'stroke="{COLOURS[number % len(COLOURS)]}"{dashes}'
+
+
+def picture(ways, values, machine):
+    titles = {"bw": "Bandwidth, Gbit/s", "rate": "Message rate, millions/s", "lat": "Latency one way, us"}
+    width = 3 * (Panel.WIDTH + Panel.GAP) + Panel.GAP // 2
+    legend = Panel.TOP + Panel.HEIGHT + 45
+    rows = math.ceil(len(ways) / 3)
+    height = legend + 20 * rows + 20
+    svg = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">', STYLE,
+           f'<rect class="paper" width="{width}" height="{height}"/>']
+    for number, (kind, title) in enumerate(titles.items()):
+        sizes = sizes_of(values, kind)
+        panel = Panel(number, title, sizes, [v for key, v in values.items() if key[1] == kind])
+        for i, way in enumerate(ways):
+            points = [(size, values[way, kind, size]) for size in sizes if (way, kind, size) in values]
+            panel.line(style_of(i, way), points)
+        svg += panel.svg
+    for i, way in enumerate(ways):
+        x, y = Panel.GAP + i // rows * (Panel.WIDTH + Panel.GAP), legend + 20 * (i % rows)
+        svg.append(f'<path class="key" {style_of(i, way)} d="M{x},{y - 4}h22"/><text x="{x + 28}" y="{y}">{way}</text>')
+    svg.append(f'<text x="{Panel.GAP}" y="{height - 12}" font-size="11">{machine}</text></svg>')
+    return "\n".join(svg) + "\n"
+
+
+def publish(readme, text):
+    with open(readme, encoding="utf-8") as file:
+        old = file.read()
+    new, count = re.subn(r"(?<=<!-- compare -->\n).*?(?=<!-- /compare -->\n)", lambda _: text, old, flags=re.S)
+    if count != 1:
+        sys.exit(f"{readme}: no lines '<!-- compare -->' and '<!-- /compare -->'")
+    with open(readme, "w", encoding="utf-8") as file:
+        file.write(new)
+
+
+results, machine, svg = sys.argv[1:4]
+ways, values, rounds = medians(results)
+caption = f"{machine}; medians of {rounds} round{'s' if rounds > 1 else ''}"
+text = f"{caption}:\n\n{table(ways, values)}"
+print(text, end="")
+with open(svg, "w", encoding="utf-8") as out:
+    out.write(picture(ways, values, caption))
+for readme in sys.argv[4:]:
+    publish(readme, text)
