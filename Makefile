@@ -43,7 +43,7 @@ help:
 	@echo 'make bench    the benchmarks, each as a share of the physical limit'
 	@echo 'make bench-check  the shares alone, and what fell against bench/path/baseline.json'
 	@echo 'make compare  softhca, perftest, MPI, UCX, rsockets, TCP and UDP beside each other: a table, and'
-	@echo '              $(PROFILED)/compare.svg'
+	@echo '              $(PROFILED)/compare.svg (PUBLISH=yes: into README.md and bench/compare/compare.svg)'
 	@echo 'make doc      HTML and man pages in $(BUILD)/doc'
 	@echo 'make deb      Debian packages of the last commit, in $(PACKAGED)'
 	@echo 'make deb-check  the same, then lintian; installs, runs, upgrades and purges them in a view of this'
@@ -160,7 +160,7 @@ bench-check: profiled
 
 compare: profiled
 	./.ci/deps compare
-	./bench/compare/compare.sh $(PROFILED)
+	./bench/compare/compare.sh $(if $(PUBLISH),--publish) $(PROFILED)
 
 doc: build
 	./.ci/deps doc
