@@ -32,6 +32,7 @@ struct bulk {
 	uint32_t offset;      /* of the next packet in its message */
 	uint32_t psn;
 	uint64_t wrong; /* packets with a bad ICRC or out of bounds */
+	struct limit_clock clock;
 	union limit_template template;
 };
 
@@ -98,11 +99,15 @@ static void send_burst(struct bulk *b)
 
 	if (rte_pktmbuf_alloc_bulk(b->pool, mbufs, BURST))
 		return;
+	limit_lap(&b->clock, LIMIT_REQUEST_ALLOC);
 	for (unsigned int i = 0; i < BURST; i++)
 		write_headers(b, mbufs[i], (b->offset + i * PAYLOAD_BYTES) % b->message_bytes);
+	limit_lap(&b->clock, LIMIT_REQUEST_HEADERS);
 	for (unsigned int i = 0; i < BURST; i++)
 		copy_payload(b, mbufs[i]);
+	limit_lap(&b->clock, LIMIT_REQUEST_COPY);
 	rte_ring_sp_enqueue_bulk(b->ring, (void **)mbufs, BURST, NULL);
+	limit_lap(&b->clock, LIMIT_REQUEST_RING);
 }
 
 static void place(struct bulk *b, struct rte_mbuf *m)
@@ -127,9 +132,12 @@ static uint64_t receive_burst(struct bulk *b)
 	struct rte_mbuf *mbufs[BURST];
 	unsigned int n = rte_ring_sc_dequeue_burst(b->ring, (void **)mbufs, BURST, NULL);
 
+	limit_lap(&b->clock, LIMIT_ARRIVAL_RING);
 	for (unsigned int i = 0; i < n; i++)
 		place(b, mbufs[i]);
+	limit_lap(&b->clock, LIMIT_ARRIVAL_STORE);
 	rte_pktmbuf_free_bulk(mbufs, n);
+	limit_lap(&b->clock, LIMIT_ARRIVAL_FREE);
 	return n;
 }
 
@@ -150,6 +158,11 @@ static uint64_t copy_step(void *model)
 	return b->message_bytes;
 }
 
+static bool came_out_wrong(const struct bulk *b)
+{
+	return b->wrong || memcmp(b->source, b->destination, b->message_bytes);
+}
+
 /* Bytes per second; 0: memory is short; -1: a packet, or the copy, came out wrong. */
 static double measure(const struct limit_params *params, uint32_t message_bytes,
 		      uint64_t (*step)(void *model))
@@ -160,7 +173,7 @@ static double measure(const struct limit_params *params, uint32_t message_bytes,
 	if (bulk_open(&b, message_bytes))
 		return 0;
 	rate = limit_measure(params, step, &b);
-	if (b.wrong || memcmp(b.source, b.destination, message_bytes))
+	if (came_out_wrong(&b))
 		rate = -1;
 	bulk_close(&b);
 	return rate;
@@ -174,4 +187,18 @@ double limit_copy_bytes_per_s(const struct limit_params *params, uint32_t messag
 double limit_bulk_bytes_per_s(const struct limit_params *params)
 {
 	return measure(params, LIMIT_MESSAGE_BYTES, bulk_step);
+}
+
+int limit_bulk_steps(unsigned int ms, struct limit_steps *out)
+{
+	struct bulk b;
+	int ret;
+
+	if (bulk_open(&b, LIMIT_MESSAGE_BYTES))
+		return -1;
+	ret = limit_measure_steps(ms, bulk_step, &b, &b.clock, PAYLOAD_BYTES, out);
+	if (came_out_wrong(&b))
+		ret = -1;
+	bulk_close(&b);
+	return ret;
 }

@@ -85,6 +85,7 @@ struct messages {
 	uint64_t wrong; /* packets that failed any check */
 	uint32_t cqe_index;
 	bool icrc_by_burst;
+	struct limit_clock clock; /* of the steps below */
 	struct region local[REGIONS];
 	struct region remote[REGIONS];
 	struct qp requester[QPS];
@@ -188,23 +189,48 @@ static void seal_burst(struct rte_mbuf *const *mbufs, unsigned int n, unsigned i
 		seal(mbufs[i], l3_bytes);
 }
 
-static void build_request(struct messages *m, struct qp *qp, struct rte_mbuf *mbuf)
+/* Is the ICRC right of l3_bytes from the IP header on? */
+static bool icrc_is_right(const uint8_t *frame, unsigned int l3_bytes)
 {
-	const struct wqe *w = &m->wqes[qp->head++ % WQES];
-	uint8_t *frame = rte_pktmbuf_mtod(mbuf, uint8_t *);
-	struct limit_headers *h = (struct limit_headers *)frame;
+	const uint8_t *l3 = frame + LIMIT_L3_OFFSET;
 
+	return wire_icrc(l3, l3_bytes, false) == wire_icrc_load(l3 + l3_bytes);
+}
+
+static void check_wqe(struct messages *m, const struct wqe *w)
+{
 	if (w->opcode != LIMIT_OPCODE_WRITE_ONLY ||
 	    outside(&m->local[w->lkey % REGIONS], w->lkey, w->local_va, w->bytes))
 		m->wrong++;
+}
+
+static void write_headers(struct qp *qp, const struct wqe *w, struct rte_mbuf *mbuf)
+{
+	uint8_t *frame = rte_pktmbuf_mtod(mbuf, uint8_t *);
+	struct limit_headers *h = (struct limit_headers *)frame;
+
 	rte_mov64(frame, qp->template.bytes);
 	h->ack_psn = rte_cpu_to_be_32(ACK_REQUESTED | (qp->psn++ & LIMIT_PSN_MASK));
 	h->reth.va = rte_cpu_to_be_64(w->remote_va);
 	h->reth.rkey = rte_cpu_to_be_32(w->rkey);
 	h->reth.bytes = rte_cpu_to_be_32(w->bytes);
-	rte_mov64(frame + LIMIT_REQUEST_BYTES, (const uint8_t *)(uintptr_t)w->local_va);
 	set_length(mbuf, LIMIT_REQUEST_BYTES + PAYLOAD_BYTES + LIMIT_ICRC_BYTES);
 	qp->bytes += w->bytes;
+}
+
+static void copy_payload(const struct wqe *w, struct rte_mbuf *mbuf)
+{
+	rte_mov64(rte_pktmbuf_mtod(mbuf, uint8_t *) + LIMIT_REQUEST_BYTES,
+		  (const uint8_t *)(uintptr_t)w->local_va);
+}
+
+static void build_request(struct messages *m, struct qp *qp, struct rte_mbuf *mbuf)
+{
+	const struct wqe *w = &m->wqes[qp->head++ % WQES];
+
+	check_wqe(m, w);
+	write_headers(qp, w, mbuf);
+	copy_payload(w, mbuf);
 }
 
 static void request(struct messages *m)
@@ -237,26 +263,40 @@ static void build_ack(struct qp *qp, struct rte_mbuf *mbuf, uint32_t psn)
 	set_length(mbuf, LIMIT_ACK_BYTES + LIMIT_ICRC_BYTES);
 }
 
-/* Executes one request; returns its PSN, or -1 when it fails a check. */
-static int64_t execute(struct messages *m, const uint8_t *frame)
+/* Checks PSN and memory region of one request; returns its PSN, or -1. */
+static int64_t admit(struct messages *m, const struct limit_headers *h)
 {
-	const struct limit_headers *h = (const struct limit_headers *)frame;
 	struct qp *qp = &m->responder[rte_be_to_cpu_32(h->dest_qp) % QPS];
 	uint32_t psn = rte_be_to_cpu_32(h->ack_psn) & LIMIT_PSN_MASK;
 	uint32_t rkey = rte_be_to_cpu_32(h->reth.rkey);
 	uint32_t bytes = rte_be_to_cpu_32(h->reth.bytes);
-	uint64_t va = rte_be_to_cpu_64(h->reth.va);
 
-	if (!limit_is_roce(h, LIMIT_OPCODE_WRITE_ONLY) ||
-	    wire_icrc(frame + LIMIT_L3_OFFSET, REQUEST_L3_BYTES, false) !=
-		    wire_icrc_load(frame + LIMIT_REQUEST_BYTES + PAYLOAD_BYTES) ||
-	    psn != (qp->psn & LIMIT_PSN_MASK) ||
-	    outside(&m->remote[rkey % REGIONS], rkey, va, bytes))
+	if (psn != (qp->psn & LIMIT_PSN_MASK) ||
+	    outside(&m->remote[rkey % REGIONS], rkey, rte_be_to_cpu_64(h->reth.va), bytes))
 		return -1;
 	qp->psn++;
 	qp->msn++;
 	qp->bytes += bytes;
-	rte_mov64(m->destination + va, frame + LIMIT_REQUEST_BYTES);
+	return psn;
+}
+
+static void store(struct messages *m, const uint8_t *frame)
+{
+	const struct limit_headers *h = (const struct limit_headers *)frame;
+
+	rte_mov64(m->destination + rte_be_to_cpu_64(h->reth.va), frame + LIMIT_REQUEST_BYTES);
+}
+
+/* Executes one request; returns its PSN, or -1 when it fails a check. */
+static int64_t execute(struct messages *m, const uint8_t *frame)
+{
+	const struct limit_headers *h = (const struct limit_headers *)frame;
+	int64_t psn = -1;
+
+	if (limit_is_roce(h, LIMIT_OPCODE_WRITE_ONLY) && icrc_is_right(frame, REQUEST_L3_BYTES))
+		psn = admit(m, h);
+	if (psn >= 0)
+		store(m, frame);
 	return psn;
 }
 
@@ -309,20 +349,25 @@ static void complete(struct messages *m, struct qp *qp)
 	qp->psn_acked++;
 }
 
-static void accept_ack(struct messages *m, const uint8_t *frame)
+static void accept_psn(struct messages *m, const struct limit_headers *h)
 {
-	const struct limit_headers *h = (const struct limit_headers *)frame;
 	struct qp *qp = &m->requester[rte_be_to_cpu_32(h->dest_qp) % QPS];
 	uint32_t psn = rte_be_to_cpu_32(h->ack_psn) & LIMIT_PSN_MASK;
 
-	if (!limit_is_roce(h, LIMIT_OPCODE_ACK) ||
-	    wire_icrc(frame + LIMIT_L3_OFFSET, ACK_L3_BYTES, false) !=
-		    wire_icrc_load(frame + LIMIT_ACK_BYTES) ||
-	    psn != (qp->psn_acked & LIMIT_PSN_MASK)) {
+	if (psn == (qp->psn_acked & LIMIT_PSN_MASK))
+		complete(m, qp);
+	else
 		m->wrong++;
-		return;
-	}
-	complete(m, qp);
+}
+
+static void accept_ack(struct messages *m, const uint8_t *frame)
+{
+	const struct limit_headers *h = (const struct limit_headers *)frame;
+
+	if (limit_is_roce(h, LIMIT_OPCODE_ACK) && icrc_is_right(frame, ACK_L3_BYTES))
+		accept_psn(m, h);
+	else
+		m->wrong++;
 }
 
 static uint64_t retire(struct messages *m)
@@ -346,6 +391,11 @@ static uint64_t messages_step(void *model)
 	return retire(model);
 }
 
+static bool came_out_wrong(const struct messages *m)
+{
+	return m->wrong || memcmp(m->source, m->destination, WQES * PAYLOAD_BYTES);
+}
+
 double limit_messages_per_s(const struct limit_params *params)
 {
 	struct messages *m = messages_open();
@@ -355,8 +405,136 @@ double limit_messages_per_s(const struct limit_params *params)
 		return 0;
 	m->icrc_by_burst = params->icrc_by_burst;
 	rate = limit_measure(params, messages_step, m);
-	if (m->wrong || memcmp(m->source, m->destination, WQES * PAYLOAD_BYTES))
+	if (came_out_wrong(m))
 		rate = -1;
 	messages_close(m);
 	return rate;
+}
+
+/* ---- the same, step by step: each passes over a burst ---- */
+
+static const uint8_t *frame_of(const struct rte_mbuf *mbuf)
+{
+	return rte_pktmbuf_mtod(mbuf, const uint8_t *);
+}
+
+static const struct limit_headers *headers_of(const struct rte_mbuf *mbuf)
+{
+	return rte_pktmbuf_mtod(mbuf, const struct limit_headers *);
+}
+
+static void request_by_steps(struct messages *m)
+{
+	struct qp *qp = &m->requester[QPN];
+	struct rte_mbuf *mbufs[BURST];
+
+	if (rte_pktmbuf_alloc_bulk(m->pool, mbufs, BURST))
+		return;
+	limit_lap(&m->clock, LIMIT_REQUEST_ALLOC);
+	for (unsigned int i = 0; i < BURST; i++)
+		check_wqe(m, &m->wqes[(qp->head + i) % WQES]);
+	limit_lap(&m->clock, LIMIT_REQUEST_WQE);
+	for (unsigned int i = 0; i < BURST; i++) {
+		if (i + 2 < BURST)
+			rte_prefetch0(rte_pktmbuf_mtod(mbufs[i + 2], void *));
+		copy_payload(&m->wqes[(qp->head + i) % WQES], mbufs[i]);
+	}
+	limit_lap(&m->clock, LIMIT_REQUEST_COPY);
+	for (unsigned int i = 0; i < BURST; i++)
+		write_headers(qp, &m->wqes[qp->head++ % WQES], mbufs[i]);
+	limit_lap(&m->clock, LIMIT_REQUEST_HEADERS);
+	seal_burst(mbufs, BURST, REQUEST_L3_BYTES);
+	limit_lap(&m->clock, LIMIT_REQUEST_ICRC);
+	rte_ring_sp_enqueue_bulk(m->forth, (void **)mbufs, BURST, NULL);
+	limit_lap(&m->clock, LIMIT_REQUEST_RING);
+}
+
+/* The ICRC of a burst that has come, and whether it is RoCE: the steps `icrc` and `parse`. */
+static void check_burst(struct messages *m, struct rte_mbuf *const *mbufs, unsigned int n,
+			unsigned int l3_bytes, uint8_t opcode, enum limit_step icrc,
+			enum limit_step parse)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		prefetch_frame(mbufs, i + AHEAD, n);
+		m->wrong += !icrc_is_right(frame_of(mbufs[i]), l3_bytes);
+	}
+	limit_lap(&m->clock, icrc);
+	for (unsigned int i = 0; i < n; i++)
+		m->wrong += !limit_is_roce(headers_of(mbufs[i]), opcode);
+	limit_lap(&m->clock, parse);
+}
+
+static void answer_by_steps(struct messages *m, const int64_t *psn, unsigned int n)
+{
+	struct rte_mbuf *acks[BURST];
+
+	if (rte_pktmbuf_alloc_bulk(m->pool, acks, n)) {
+		m->wrong += n;
+		return;
+	}
+	limit_lap(&m->clock, LIMIT_ACK_ALLOC);
+	for (unsigned int i = 0; i < n; i++)
+		build_ack(&m->responder[QPN], acks[i], (uint32_t)psn[i] & LIMIT_PSN_MASK);
+	limit_lap(&m->clock, LIMIT_ACK_HEADERS);
+	seal_burst(acks, n, ACK_L3_BYTES);
+	limit_lap(&m->clock, LIMIT_ACK_ICRC);
+	rte_ring_sp_enqueue_bulk(m->back, (void **)acks, n, NULL);
+	limit_lap(&m->clock, LIMIT_ACK_RING);
+}
+
+static void respond_by_steps(struct messages *m)
+{
+	struct rte_mbuf *mbufs[BURST];
+	int64_t psn[BURST];
+	unsigned int n = rte_ring_sc_dequeue_burst(m->forth, (void **)mbufs, BURST, NULL);
+
+	limit_lap(&m->clock, LIMIT_ARRIVAL_RING);
+	check_burst(m, mbufs, n, REQUEST_L3_BYTES, LIMIT_OPCODE_WRITE_ONLY, LIMIT_ARRIVAL_ICRC,
+		    LIMIT_ARRIVAL_PARSE);
+	for (unsigned int i = 0; i < n; i++) {
+		psn[i] = admit(m, headers_of(mbufs[i]));
+		m->wrong += psn[i] < 0;
+	}
+	limit_lap(&m->clock, LIMIT_ARRIVAL_CHECK);
+	for (unsigned int i = 0; i < n; i++)
+		if (psn[i] >= 0)
+			store(m, frame_of(mbufs[i]));
+	limit_lap(&m->clock, LIMIT_ARRIVAL_STORE);
+	rte_pktmbuf_free_bulk(mbufs, n);
+	limit_lap(&m->clock, LIMIT_ARRIVAL_FREE);
+	answer_by_steps(m, psn, n);
+}
+
+static uint64_t messages_by_steps(void *model)
+{
+	struct messages *m = model;
+	struct rte_mbuf *mbufs[BURST];
+	unsigned int n;
+
+	request_by_steps(m);
+	respond_by_steps(m);
+	n = rte_ring_sc_dequeue_burst(m->back, (void **)mbufs, BURST, NULL);
+	limit_lap(&m->clock, LIMIT_ANSWER_RING);
+	check_burst(m, mbufs, n, ACK_L3_BYTES, LIMIT_OPCODE_ACK, LIMIT_ANSWER_ICRC,
+		    LIMIT_ANSWER_PARSE);
+	for (unsigned int i = 0; i < n; i++)
+		accept_psn(m, headers_of(mbufs[i]));
+	limit_lap(&m->clock, LIMIT_ANSWER_COMPLETE);
+	rte_pktmbuf_free_bulk(mbufs, n);
+	limit_lap(&m->clock, LIMIT_ANSWER_FREE);
+	return n;
+}
+
+int limit_messages_steps(unsigned int ms, struct limit_steps *out)
+{
+	struct messages *m = messages_open();
+	int ret;
+
+	if (!m)
+		return -1;
+	ret = limit_measure_steps(ms, messages_by_steps, m, &m->clock, 1, out);
+	if (came_out_wrong(m))
+		ret = -1;
+	messages_close(m);
+	return ret;
 }
