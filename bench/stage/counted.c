@@ -15,27 +15,39 @@ enum { WARM_UP_ROUNDS = 4, ROUND_NS = 1000, POLLS_MAX = 10000000 };
 
 static uint64_t now_ns = 1000000;
 
-/* Posts and completes `messages`. 0 or -1. */
-static __attribute__((noinline)) int counted_round(struct rig *r, const struct workload *w,
-						   unsigned messages)
+static uint64_t clock_of(const struct counted_client *c)
+{
+	return c ? rte_rdtsc() : 0;
+}
+
+__attribute__((noinline)) int counted_round(struct rig *r, const struct workload *w,
+					    unsigned messages, struct counted_client *client)
 {
 	unsigned posted = 0, done = 0, polls = 0;
 
 	while (done < messages) {
+		uint64_t before = clock_of(client);
 		int got, received;
 
 		while (posted < messages && posted - done + workload_post(w) <= w->window) {
 			rig_post(r, 0, w->opcode, w->bytes, workload_post(w), w->list);
 			posted += workload_post(w);
 		}
+		if (client)
+			client->post_cycles += rte_rdtsc() - before;
 		now_ns += ROUND_NS;
 		for (unsigned i = 0; i < 2; i++)
 			r->side[i].hca->engines[0].now_ns = now_ns;
 		for (unsigned i = 0; i < 2; i++)
 			for (unsigned s = 0; s < STAGE_COUNT; s++)
 				hca_poll_stage(&r->side[i].hca->engines[0], s);
+		before = clock_of(client);
 		got = rig_poll(r, 0, 0);
 		received = rig_poll(r, 0, 1);
+		if (client) {
+			client->poll_cycles += rte_rdtsc() - before;
+			client->readings += 2;
+		}
 		if (got < 0 || received < 0 || ++polls > POLLS_MAX)
 			return -1;
 		done += (unsigned)got;
@@ -55,7 +67,7 @@ static int timed_round(struct rig *r, const struct workload *w, unsigned message
 		r->side[i].hca->engines[0].settings.payload_refs = true; /* as between ring ports */
 	}
 	before = rte_rdtsc();
-	err = counted_round(r, w, messages);
+	err = counted_round(r, w, messages, NULL);
 	*cycles = (double)(rte_rdtsc() - before) / messages;
 	return err;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * usage: softhca-stage [timer] [MILLISECONDS OF A WORKLOAD]
+ *        softhca-stage budget [MILLISECONDS OF A WORKLOAD]
  *        softhca-stage spread [MILLISECONDS OF A WORKLOAD]
  *        softhca-stage count WORKLOAD MESSAGES ROUNDS [always|never|both [auto]]
- * timer: see timer.c; spread: see spread.c; count: see counted.c; WORKLOAD: 0 for the first one. Otherwise cycles per
- * element of each pipeline stage: two HCAs in this process, one lcore, every call of
- * hca_poll_stage() between two readings of the TSC. Without hugepages, devices, daemon.
+ * timer: see timer.c; budget: see budget.c; spread: see spread.c; count: see counted.c; WORKLOAD: 0
+ * for the first one. Otherwise cycles per element of each pipeline stage: two HCAs in this process,
+ * one lcore, every call of hca_poll_stage() between two readings of the TSC. Without hugepages,
+ * devices, daemon.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -14,6 +16,7 @@
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include "budget.h"
 #include "counted.h"
 #include "rig.h"
 #include "spread.h"
@@ -33,6 +36,9 @@ static const struct workload workloads[] = {
 	{"8-byte writes, one at a time", USER_RDMA_WRITE, 8, 1, 1},
 };
 enum { WORKLOADS = sizeof(workloads) / sizeof(*workloads) };
+
+/* Those whose budget is printed. */
+static const unsigned budgeted[] = {1, 3, 5, 7, 2};
 
 struct cost {
 	uint64_t cycles, elements;	    /* of polls that found work */
@@ -180,13 +186,26 @@ static int stages_main(unsigned ms)
 	return 0;
 }
 
+static int budget_main(unsigned ms)
+{
+	struct rig rig;
+
+	if (rig_create(&rig, &(struct rig_options){0}))
+		return 1;
+	for (unsigned i = 0; i < RTE_DIM(budgeted); i++)
+		if (budget_print(&rig, &workloads[budgeted[i]], ms))
+			return 1;
+	return 0;
+}
+
 static int usage(const char *program)
 {
 	fprintf(stderr,
 		"usage: %s [timer] [MILLISECONDS OF A WORKLOAD]\n"
+		"       %s budget [MILLISECONDS OF A WORKLOAD]\n"
 		"       %s spread [MILLISECONDS OF A WORKLOAD [TURNS]]\n"
 		"       %s count WORKLOAD MESSAGES ROUNDS [always|never|both [auto]]\n",
-		program, program, program);
+		program, program, program, program);
 	return 2;
 }
 
@@ -208,8 +227,9 @@ int main(int argc, char **argv)
 {
 	bool timer = argc > 1 && !strcmp(argv[1], "timer");
 	bool spread = argc > 1 && !strcmp(argv[1], "spread");
+	bool budget = argc > 1 && !strcmp(argv[1], "budget");
 	bool counted = argc > 1 && !strcmp(argv[1], "count");
-	bool named = timer || spread;
+	bool named = timer || budget || spread;
 	unsigned ms = argc > 1 + named ? (unsigned)atoi(argv[1 + named]) : 300;
 	unsigned v[5];
 	int result;
@@ -226,7 +246,7 @@ int main(int argc, char **argv)
 	if (counted)
 		result = counted_main(&workloads[v[0]], v[1], v[2], v[3], v[4]);
 	else
-		result = timer ? timer_main(ms) : stages_main(ms);
+		result = timer ? timer_main(ms) : budget ? budget_main(ms) : stages_main(ms);
 	rte_eal_cleanup();
 	return result;
 }
