@@ -4,7 +4,7 @@
  * READs and atomics are written through the scatter entries of their request, which completes with
  * the last one. Reads the frame, never writes into it. Stage requester_recv.
  */
-#include "base/copy_bytes.h"
+#include "base/copy_payload.h"
 #include "outstanding.h"
 #include "requester_trans_control.h"
 #include "request_opcodes.h"
@@ -369,9 +369,9 @@ static inline bool copy_held(struct rte_mbuf *m, uint8_t *to)
  * is there now. Returns how many packets are valid before the first one that is not.
  */
 static uint32_t copy_checked(struct counters *c, const struct rte_mbuf *m, uint8_t *to,
-			     const uint8_t *from)
+			     const uint8_t *from, bool nt)
 {
-	uint32_t changed = 0, done = train_copy_checked(m, to, from, false, &changed);
+	uint32_t changed = 0, done = train_copy_checked(m, to, from, nt, &changed);
 
 	if (unlikely(changed))
 		count_n(c, COUNTER_payload_changed, changed);
@@ -381,7 +381,7 @@ static uint32_t copy_checked(struct counters *c, const struct rte_mbuf *m, uint8
 /* Copies the payload. Returns of how many packets: fewer, if it is gone or an ICRC is wrong. Then
  * more of the READ's buffer may have been overwritten, which harms nothing: the READ is not
  * complete, and a packet does not choose the address. */
-static inline uint32_t copy_middle(struct counters *c, struct rte_mbuf *m, uint8_t *to)
+static inline uint32_t copy_middle(struct counters *c, struct rte_mbuf *m, uint8_t *to, bool nt)
 {
 	const struct arrival *a = arrival_of(m);
 	const uint8_t *from;
@@ -392,8 +392,8 @@ static inline uint32_t copy_middle(struct counters *c, struct rte_mbuf *m, uint8
 		return 0;
 	from += a->payload_skip;
 	if (a->icrc_bytes)
-		return copy_checked(c, m, to, from);
-	copy_bytes(to, from, train_bytes(a));
+		return copy_checked(c, m, to, from, nt);
+	copy_payload(to, from, train_bytes(a), nt);
 	return a->packets;
 }
 
@@ -404,6 +404,7 @@ bool rrc_take_middle(struct engine *e, struct counters *c, struct rte_mbuf *m)
 	uint32_t bytes = train_bytes(a), taken;
 	struct re_element entry;
 	struct rd_element *rd;
+	uint64_t ahead;
 	uint8_t *to;
 
 	if (unlikely(!q || !run_begins(q)))
@@ -419,7 +420,8 @@ bool rrc_take_middle(struct engine *e, struct counters *c, struct rte_mbuf *m)
 							 .rights = ACCESS_LOCAL_WRITE},
 				    &to)))
 		return false;
-	taken = copy_middle(c, m, to);
+	ahead = walk_on(&q->rrc_walk, entry.addr, bytes);
+	taken = copy_middle(c, m, to, bypasses_caches(e, rd->length, ahead));
 	if (unlikely(!taken))
 		return false;
 	bytes = taken * a->payload_bytes;

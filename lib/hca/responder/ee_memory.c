@@ -4,8 +4,8 @@
  * completions. Stage responder_exec. One copy of each byte, from the frame as it was received.
  */
 #include "base/assert.h"
+#include "base/copy_payload.h"
 #include "completion/completion.h"
-#include "copy.h"
 #include "ee_work.h"
 #include "virt-to-phys/payload_ref.h"
 
@@ -112,7 +112,7 @@ enum ee_state step_send_scatter(struct ee_work *w)
 	if (w->qp->service == SERVICE_UD)
 		w->outcome = scatter_grh(w);
 	if (likely(w->outcome == OUTCOME_OK))
-		w->outcome = scatter(w, src, w->a->payload_bytes, ee_is_long(w->e, w->total));
+		w->outcome = scatter(w, src, w->a->payload_bytes, bypasses_caches(w->e, w->total, 0));
 	if (unlikely(w->outcome != OUTCOME_OK))
 		return w->then ? EE_IDLE : EE_ASYNC_ERROR;
 	if (unlikely(!payload_held(w)))
@@ -150,10 +150,12 @@ enum ee_state step_vtp_cmd(struct ee_work *w)
 
 	if (w->op->kind == WIRE_KIND_READ)
 		return vtp_read(w);
-	if (w->op->flags & WIRE_START)
+	if (w->op->flags & WIRE_START) {
 		w->write = (struct write_addr){.va = h->va, .rkey = h->rkey, .left = h->dma_len};
-	else
+		walk_on(&w->qp->ee_walk, h->va, h->dma_len);
+	} else {
 		w->write = load_addr(w);
+	}
 	s = v2p_request(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
 			&(struct v2p_access){.pd = w->qp->pd,
 					     .qpn = qp_number(w->qp),
@@ -197,7 +199,8 @@ enum ee_state step_write_data(struct ee_work *w)
 {
 	const uint8_t *src = w->payload;
 	uint32_t bytes = w->a->payload_bytes;
-	bool nt = ee_is_long(w->e, (uint64_t)w->total - bytes + w->write.left);
+	bool nt = bypasses_caches(w->e, (uint64_t)w->total - bytes + w->write.left,
+				  walk_bytes(&w->qp->ee_walk));
 	enum v2p_state s;
 
 	if (likely(w->run >= bytes)) {

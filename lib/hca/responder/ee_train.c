@@ -5,7 +5,7 @@
  * packet: what is irregular in any way is left to the states, packet by packet.
  * Stage responder_exec.
  */
-#include "copy.h"
+#include "base/copy_payload.h"
 #include "ee_train.h"
 #include "pipeline/train.h"
 #include "virt-to-phys/payload_ref.h"
@@ -42,7 +42,8 @@ static inline bool write_train(struct engine *e, struct qp *qp, struct rte_mbuf 
 	const struct arrival *a = arrival_of(m);
 	struct write_addr w = wat_load(qp);
 	uint32_t bytes = train_bytes(a);
-	bool nt = ee_is_long(e, (uint64_t)qp->ee.received_bytes + w.left);
+	bool nt = bypasses_caches(e, (uint64_t)qp->ee.received_bytes + w.left,
+				  walk_bytes(&qp->ee_walk));
 	uint8_t *to;
 
 	if (!(qp->access & ACCESS_REMOTE_WRITE) || w.left <= bytes ||
@@ -67,7 +68,7 @@ static inline bool send_train(struct engine *e, struct qp *qp, struct rte_mbuf *
 
 	if (total > qp->rwm.length || rwm_fetch_entry(qp, &entry) != RWM_VALID_ENTRY ||
 	    entry.bytes < bytes || unlikely(!ee_map_entry(e, qp, &entry, bytes, &to)) ||
-	    unlikely(!copy_referred(m, to, from, bytes, ee_is_long(e, total))))
+	    unlikely(!copy_referred(m, to, from, bytes, bypasses_caches(e, total, 0))))
 		return false;
 	if (entry.bytes == bytes)
 		rwm_release_entry(qp);

@@ -89,14 +89,6 @@ struct ee_work {
 	uint32_t entry_bytes; /* ... and in its entry */
 };
 
-/* Should the payload of a message that long bypass the caches? */
-static inline bool ee_is_long(const struct engine *e, uint64_t message_bytes)
-{
-	uint32_t limit = engine_setting(e, nt_copy_bytes);
-
-	return unlikely(limit && message_bytes >= limit);
-}
-
 static inline void free_packet(struct ee_work *w)
 {
 	w->ee->done[w->ee->done_count++] = w->m;

@@ -16,7 +16,6 @@
  */
 #include <rte_malloc.h>
 #include "completion/completion.h"
-#include "copy.h"
 #include "ee_plain.h"
 #include "ee_work.h"
 #include "execution_engine.h"

@@ -24,6 +24,7 @@
 #include "base/icm.h"
 #include "base/limits.h"
 #include "congestion/delay.h"
+#include "context/walk.h"
 #include "host-abi/doorbell.h"
 #include "host-abi/wqe.h"
 #include "pipeline/engine.h"
@@ -339,6 +340,7 @@ struct qp {
 		 * requested before, plus one. */
 		uint32_t late_psn;
 	} repeat __rte_cache_aligned;
+	struct walk rrc_walk; /* RequesterRecvControl: of middle READ responses */
 
 	/* ---- MultiQueue lists: producer RequesterTransControl, consumer RequesterRecvControl ----
 	 */
@@ -416,6 +418,7 @@ struct qp {
 		uint8_t in_vain;      /* NAKs in a row that were needless */
 		uint8_t sack; /* a selective acknowledgement is due at the end of the burst */
 	} ee_gap;
+	struct walk ee_walk; /* of WRITEs of several packets */
 
 	/* ---- RespPktGen (responder_exec) ---- */
 	struct {

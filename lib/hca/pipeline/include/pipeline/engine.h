@@ -64,8 +64,7 @@ struct engine_settings {
 	uint32_t pipeline_depth; /* requests of one QP between WQEScheduler and
 				    RequesterTransControl */
 	uint32_t timer_tick_ns, timer_slots;
-	uint32_t nt_copy_bytes; /* messages at least this long are written with non-temporal stores;
-				   0: never */
+	uint32_t nt_copy_bytes; /* written this far ahead, payload bypasses the caches; 0: never */
 	uint32_t loss_recovery; /* enum loss_recovery */
 	uint32_t first_probe_us; /* of a QP that knows no round trip; 0: none */
 	uint32_t cc;		 /* enum congestion_control */
@@ -199,6 +198,15 @@ static inline bool engine_time_stands(const struct engine *e)
 static inline unsigned source_burst(const struct engine *e)
 {
 	return __atomic_load_n(&e->source_burst, __ATOMIC_RELAXED);
+}
+
+/* Should payload of a message that long, so far ahead (context/walk.h), bypass the caches? */
+static inline bool bypasses_caches(const struct engine *e, uint64_t message_bytes,
+				   uint64_t ahead_bytes)
+{
+	uint32_t limit = engine_setting(e, nt_copy_bytes);
+
+	return limit && RTE_MAX(message_bytes, ahead_bytes) >= limit;
 }
 
 /* Total time so far in which arrivals were not polled because other threads had the CPU. Any

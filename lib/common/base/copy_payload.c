@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The non-temporal copy of ExecutionEngine. Stage responder_exec. Writes exactly dst[0..n). */
+/* The non-temporal copy. Any stage. Writes exactly dst[0..n). */
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include "copy.h"
+#include "base/copy_payload.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>

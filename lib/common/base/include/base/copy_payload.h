@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef RESPONDER_COPY_H
-#define RESPONDER_COPY_H
-/* The one copy of a received payload: mbuf to client memory. Stage responder_exec. */
+#ifndef BASE_COPY_PAYLOAD_H
+#define BASE_COPY_PAYLOAD_H
+/* The one copy of a received payload into client memory. Any stage. */
 #include <stdbool.h>
 #include <rte_branch_prediction.h>
 #include "base/copy_bytes.h"
