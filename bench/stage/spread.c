@@ -3,11 +3,12 @@
  * softhca-stage spread: what a second lcore brings. Each way to use two of them runs by itself in a
  * process of its own, in turns with the others; the clients are driven by the lcore that runs
  * doorbell_wqe of their engine. Ratios are medians over the turns, each to the single lcore of the
- * same turn.
+ * same turn. Two engines have a floor, where the two CPUs are near each other.
  */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,13 +21,19 @@
 #include "rig.h"
 #include "spread.h"
 
-enum { TURNS_MAX = 9, WARM_UP_SHARE = 4, SKIPPED = 77 };
+enum {
+	TURNS_MAX = 9,
+	TURNS_JUDGED = 3, /* as many as a median needs */
+	WARM_UP_SHARE = 4,
+	SKIPPED = 77,
+};
 
 /* Which lcore polls a stage; with two engines each has its own. */
 struct way {
 	const char *name;
 	unsigned engines;
 	bool spread;
+	double floor;		       /* least share of one lcore, on near CPUs; 0: none */
 	uint8_t lcore[2][STAGE_COUNT]; /* requester's HCA, responder's */
 };
 
@@ -37,11 +44,11 @@ struct way {
 
 /* Stages in the order of topology.def. */
 static const struct way ways[] = {
-	{"one lcore", 1, false, {ALL_ON(0), ALL_ON(0)}},
-	{"two engines", 2, true, {ALL_ON(0), ALL_ON(0)}},
-	{"an HCA on each", 1, true, {ALL_ON(0), ALL_ON(1)}},
-	{"descriptors and segmentation | the rest", 1, true, {{0, 0, 1, 1, 1}, {0, 0, 1, 1, 1}}},
-	{"requester | headers and responder", 1, true, {{0, 0, 1, 0, 1}, {0, 0, 1, 0, 1}}},
+	{"one lcore", 1, false, 0, {ALL_ON(0), ALL_ON(0)}},
+	{"two engines", 2, true, 1.7, {ALL_ON(0), ALL_ON(0)}},
+	{"an HCA on each", 1, true, 0, {ALL_ON(0), ALL_ON(1)}},
+	{"descriptors and segmentation | the rest", 1, true, 0, {{0, 0, 1, 1, 1}, {0, 0, 1, 1, 1}}},
+	{"requester | headers and responder", 1, true, 0, {{0, 0, 1, 0, 1}, {0, 0, 1, 0, 1}}},
 };
 enum { WAYS = sizeof(ways) / sizeof(*ways), WORKLOADS = 2 };
 
@@ -182,25 +189,67 @@ static double median(double *values, unsigned n)
 	return values[n / 2];
 }
 
-static void print_results(struct result (*results)[WAYS][WORKLOADS], unsigned turns)
+/* Of one way: medians over the turns. */
+struct summary {
+	double rate[WORKLOADS], share[WORKLOADS], round_trip_ns;
+};
+
+static struct summary summarise(struct result (*results)[WAYS][WORKLOADS], unsigned way,
+				unsigned turns)
 {
-	double values[TURNS_MAX];
+	double rates[TURNS_MAX], shares[TURNS_MAX], trips[TURNS_MAX];
+	struct summary s;
+
+	for (unsigned k = 0; k < WORKLOADS; k++) {
+		for (unsigned t = 0; t < turns; t++) {
+			rates[t] = results[t][way][k].rate;
+			shares[t] = rates[t] / RTE_MAX(results[t][0][k].rate, 1);
+		}
+		s.rate[k] = median(rates, turns);
+		s.share[k] = median(shares, turns);
+	}
+	for (unsigned t = 0; t < turns; t++)
+		trips[t] = results[t][way][0].round_trip_ns;
+	s.round_trip_ns = median(trips, turns);
+	return s;
+}
+
+/* Says how a way with a floor stands to it. Whether that is good enough. */
+static bool judge(const struct way *way, const struct summary *s, unsigned turns)
+{
+	const char *where = limit_topology_name(s->round_trip_ns);
+	bool good = s->share[0] >= way->floor && s->share[1] >= way->floor;
+	bool near = !strcmp(where, "near");
+
+	printf("%s, %s: %.2f and %.2f of one lcore, floor on near CPUs %.2f: ", way->name, where,
+	       s->share[0], s->share[1], way->floor);
+	if (!near || turns < TURNS_JUDGED) {
+		printf("not judged (%s)\n", near ? "too few turns" : "CPUs not near");
+		return true;
+	}
+	printf("%s\n", good ? "ok" : "BELOW");
+	return good;
+}
+
+/* The table, then what there is to say of floors. Whether all are kept. */
+static bool print_results(struct result (*results)[WAYS][WORKLOADS], unsigned turns)
+{
+	struct summary summaries[WAYS];
+	bool good = true;
 
 	for (unsigned i = 0; i < WAYS; i++) {
+		const struct summary *s = &summaries[i];
+
+		summaries[i] = summarise(results, i, turns);
 		printf("%-40s", ways[i].name);
-		for (unsigned k = 0; k < WORKLOADS; k++) {
-			for (unsigned t = 0; t < turns; t++)
-				values[t] = results[t][i][k].rate * 1e-6;
-			printf("  %8.3f", median(values, turns));
-			for (unsigned t = 0; t < turns; t++)
-				values[t] =
-					results[t][i][k].rate / RTE_MAX(results[t][0][k].rate, 1);
-			printf("  %4.2f", median(values, turns));
-		}
-		for (unsigned t = 0; t < turns; t++)
-			values[t] = results[t][i][0].round_trip_ns;
-		printf("  %s\n", limit_topology_name(median(values, turns)));
+		for (unsigned k = 0; k < WORKLOADS; k++)
+			printf("  %8.3f  %4.2f", s->rate[k] * 1e-6, s->share[k]);
+		printf("  %s\n", limit_topology_name(s->round_trip_ns));
 	}
+	for (unsigned i = 0; i < WAYS; i++)
+		if (ways[i].floor > 0)
+			good = judge(&ways[i], &summaries[i], turns) && good;
+	return good;
 }
 
 int spread_main(const struct workload *small, const struct workload *large, unsigned ms,
@@ -229,6 +278,5 @@ int spread_main(const struct workload *small, const struct workload *large, unsi
 				}
 	printf("Mmsg/s; share of one lcore: %s; %s; where the CPUs are\n", small->name,
 	       large->name);
-	print_results(results, turns);
-	return 0;
+	return print_results(results, turns) ? 0 : 1;
 }
