@@ -12,6 +12,7 @@
  * same core does not count; its effect on the caches does.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct limit_params {
@@ -45,11 +46,14 @@ enum {
 double limit_bulk_bytes_per_s(const struct limit_params *params);
 
 /*
- * Bytes per second of one core that only copies such a message, without CRC or packets, again and
- * again: two buffers that do not fit into its L2 are slower. message_bytes: a multiple of 4096.
- * Returns as above.
+ * Bytes per second of one core that only copies such messages, without CRC or packets, each from
+ * and to where the one before ended, in span_bytes of memory at either end: with span_bytes ==
+ * message_bytes the same message again and again (two buffers that do not fit into its L2 are
+ * slower), with 1 GiB from and to DRAM. All is touched before it is measured. message_bytes: a
+ * multiple of 4096, and span_bytes of that. Returns as above.
  */
-double limit_copy_bytes_per_s(const struct limit_params *params, uint32_t message_bytes);
+double limit_copy_bytes_per_s(const struct limit_params *params, uint32_t message_bytes,
+			      size_t span_bytes);
 
 /*
  * Messages per second of one core that plays both sides: RDMA writes of 64 bytes, an

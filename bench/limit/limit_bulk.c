@@ -5,6 +5,7 @@
  * headers end in front of it, as in the product's packets.
  */
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <rte_mbuf.h>
 #include <rte_memcpy.h>
 #include <rte_ring.h>
@@ -19,6 +20,7 @@ enum {
 	/* 2047 x 4.5 KiB is the share of a L3 that is there; more or less of it is slower. */
 	POOL_MBUFS = 2047,
 	POOL_CACHE = 256,
+	HUGE_BYTES = 2 << 20,
 	DATA_ROOM = RTE_PKTMBUF_HEADROOM + PAYLOAD_BYTES + 64,
 	L3_HEADER_BYTES = LIMIT_REQUEST_BYTES - LIMIT_L3_OFFSET,
 };
@@ -27,9 +29,12 @@ struct bulk {
 	struct rte_mempool *pool;
 	struct rte_ring *ring;
 	uint32_t message_bytes;
-	uint8_t *source;      /* message_bytes: the sending client's */
-	uint8_t *destination; /* message_bytes: the receiving client's */
+	uint8_t *source;      /* the sending client's: message_bytes, or span_bytes */
+	uint8_t *destination; /* the receiving client's, likewise */
 	uint32_t offset;      /* of the next packet in its message */
+	size_t span_bytes;    /* that messages walk through; a multiple of message_bytes */
+	size_t at;	      /* copy: of the next message in the span */
+	size_t copied;	      /* bytes from the beginning of the span; a message at least */
 	uint32_t psn;
 	uint64_t wrong; /* packets with a bad ICRC or out of bounds */
 	struct limit_clock clock;
@@ -44,24 +49,36 @@ static void bulk_close(struct bulk *b)
 	free(b->destination);
 }
 
-/* Returns 0, or -1 with all given back. */
-static int bulk_open(struct bulk *b, uint32_t message_bytes)
+/* In huge pages if they may be had: how memory is mapped is no part of the limit. */
+static uint8_t *buffer(size_t bytes)
+{
+	uint8_t *p = aligned_alloc(bytes < HUGE_BYTES ? 4096 : HUGE_BYTES, bytes);
+
+	if (p && bytes >= HUGE_BYTES)
+		madvise(p, bytes, MADV_HUGEPAGE);
+	return p;
+}
+
+/* Touches all of the span. Returns 0, or -1 with all given back. */
+static int bulk_open(struct bulk *b, uint32_t message_bytes, size_t span_bytes)
 {
 	memset(b, 0, sizeof(*b));
 	b->message_bytes = message_bytes;
+	b->span_bytes = span_bytes;
+	b->copied = message_bytes;
 	b->pool = rte_pktmbuf_pool_create("limit_bulk", POOL_MBUFS, POOL_CACHE, 0, DATA_ROOM,
 					  SOCKET_ID_ANY);
 	b->ring = rte_ring_create("limit_bulk", RING_ELEMENTS, SOCKET_ID_ANY,
 				  RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
-	b->source = aligned_alloc(4096, message_bytes);
-	b->destination = aligned_alloc(4096, message_bytes);
+	b->source = buffer(span_bytes);
+	b->destination = buffer(span_bytes);
 	if (!b->pool || !b->ring || !b->source || !b->destination) {
 		bulk_close(b);
 		return -1;
 	}
-	for (unsigned int i = 0; i < message_bytes; i++)
+	for (size_t i = 0; i < span_bytes; i++)
 		b->source[i] = (uint8_t)(i * 167 + (i >> 8));
-	memset(b->destination, 0, message_bytes);
+	memset(b->destination, 0, span_bytes);
 	limit_template_build(&b->template, LIMIT_OPCODE_WRITE_ONLY, 1, LIMIT_REQUEST_BYTES,
 			     PAYLOAD_BYTES);
 	return 0;
@@ -152,25 +169,28 @@ static uint64_t bulk_step(void *model)
 static uint64_t copy_step(void *model)
 {
 	struct bulk *b = model;
+	size_t end = b->at + b->message_bytes;
 
-	for (uint32_t at = 0; at < b->message_bytes; at += PAYLOAD_BYTES)
+	for (size_t at = b->at; at < end; at += PAYLOAD_BYTES)
 		rte_memcpy(b->destination + at, b->source + at, PAYLOAD_BYTES);
+	b->copied = RTE_MAX(b->copied, end);
+	b->at = end < b->span_bytes ? end : 0;
 	return b->message_bytes;
 }
 
 static bool came_out_wrong(const struct bulk *b)
 {
-	return b->wrong || memcmp(b->source, b->destination, b->message_bytes);
+	return b->wrong || memcmp(b->source, b->destination, b->copied);
 }
 
 /* Bytes per second; 0: memory is short; -1: a packet, or the copy, came out wrong. */
-static double measure(const struct limit_params *params, uint32_t message_bytes,
+static double measure(const struct limit_params *params, uint32_t message_bytes, size_t span_bytes,
 		      uint64_t (*step)(void *model))
 {
 	struct bulk b;
 	double rate;
 
-	if (bulk_open(&b, message_bytes))
+	if (bulk_open(&b, message_bytes, span_bytes))
 		return 0;
 	rate = limit_measure(params, step, &b);
 	if (came_out_wrong(&b))
@@ -179,14 +199,15 @@ static double measure(const struct limit_params *params, uint32_t message_bytes,
 	return rate;
 }
 
-double limit_copy_bytes_per_s(const struct limit_params *params, uint32_t message_bytes)
+double limit_copy_bytes_per_s(const struct limit_params *params, uint32_t message_bytes,
+			      size_t span_bytes)
 {
-	return measure(params, message_bytes, copy_step);
+	return measure(params, message_bytes, span_bytes, copy_step);
 }
 
 double limit_bulk_bytes_per_s(const struct limit_params *params)
 {
-	return measure(params, LIMIT_MESSAGE_BYTES, bulk_step);
+	return measure(params, LIMIT_MESSAGE_BYTES, LIMIT_MESSAGE_BYTES, bulk_step);
 }
 
 int limit_bulk_steps(unsigned int ms, struct limit_steps *out)
@@ -194,7 +215,7 @@ int limit_bulk_steps(unsigned int ms, struct limit_steps *out)
 	struct bulk b;
 	int ret;
 
-	if (bulk_open(&b, LIMIT_MESSAGE_BYTES))
+	if (bulk_open(&b, LIMIT_MESSAGE_BYTES, LIMIT_MESSAGE_BYTES))
 		return -1;
 	ret = limit_measure_steps(ms, bulk_step, &b, &b.clock, PAYLOAD_BYTES, out);
 	if (came_out_wrong(&b))
