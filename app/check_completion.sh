@@ -52,6 +52,7 @@ completes softhcad -c "$4/config/service.conf" --set h -- hca0.
 completes softhca-perf write -- write_bw write_lat write_imm_bw write_imm_lat
 completes softhca-perf f -- flush_bw flush_lat
 completes softhca-perf write_bw --v -- --verify
+completes softhca-perf write_bw --sp -- --span
 completes softhca-perf write_bw -c U -- UC UD
 completes softhca-perf atomic_bw -A C -- CMP_AND_SWAP
 completes softhca-perf write_bw -n '' --

@@ -39,9 +39,9 @@ int flow_open(struct flow *f, struct session *s, unsigned direction, enum kind k
 		f->source = &s->side[s->sides == 2 ? direction : 0];
 	if (acts_as_sink(s, direction))
 		f->sink = &s->side[s->sides == 2 ? !direction : 0];
-	if (verify)
+	if (verify || o->span)
 		f->slots = (uint32_t)(s->area_bytes / f->stride);
-	if (f->slots > FLOW_SLOTS_MAX)
+	if (f->slots > FLOW_SLOTS_MAX && !o->span)
 		f->slots = FLOW_SLOTS_MAX;
 	f->q = calloc(f->qps, sizeof(*f->q));
 	f->ready = calloc(f->qps, sizeof(*f->ready));
@@ -82,12 +82,12 @@ static void set_target(const struct flow *f, const struct end *e, struct softhca
 		w->wr.atomic.compare_add = add ? 1 : message;
 		w->wr.atomic.swap = message + 1;
 	} else if (f->kind->empty) {
-		w->wr.atomic.remote_addr = base + f->s->area_bytes + offset;
+		w->wr.atomic.remote_addr = base + f->s->in_offset + offset;
 		w->wr.atomic.rkey = e->remote.rkey;
 		w->wr.atomic.compare_add = SOFTHCA_FLUSH_GLOBAL;
 		w->wr.atomic.swap = f->size;
 	} else {
-		w->wr.rdma.remote_addr = base + (f->kind->inbound ? 0 : f->s->area_bytes) + offset;
+		w->wr.rdma.remote_addr = base + (f->kind->inbound ? 0 : f->s->in_offset) + offset;
 		w->wr.rdma.rkey = e->remote.rkey;
 	}
 }
@@ -249,10 +249,10 @@ static int post_receives(struct flow *f, uint32_t qp)
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t message = q->received + outstanding + i;
 
-		/* Unverified: the whole area, so that what is left over fits any later flow. */
+		/* One slot: the whole area, so that what is left over fits any later flow. */
 		sge[i] = (struct softhca_sge){
 			.addr = (uintptr_t)e->in + message % f->slots * f->stride,
-			.length = (uint32_t)(f->verify ? f->stride : f->s->area_bytes),
+			.length = (uint32_t)(f->slots > 1 ? f->stride : f->s->area_bytes),
 			.lkey = f->sink->mr->lkey};
 		wr[i] = (struct softhca_recv_wr){.wr_id = (uint64_t)qp << 40,
 						 .next = i + 1 < n ? &wr[i + 1] : NULL,
@@ -371,7 +371,7 @@ uint64_t flow_received(const struct flow *f)
 void flow_extend(struct flow *f, uint64_t n)
 {
 	for (uint32_t i = 0; i < f->qps; i++)
-		f->q[i].goal += n;
+		f->q[i].goal = n == GOAL_OPEN ? GOAL_OPEN : f->q[i].goal + n;
 	make_all_ready(f);
 }
 

@@ -6,7 +6,8 @@
  * half ("source") and the other one ("sink"), either of which may be in the other process. What bw,
  * lat, demo and dead_peer are made of.
  *
- * Message m of a QP uses slot m % slots of its areas. Unless `verify`, there is one slot.
+ * Message m of a QP uses slot m % slots of its areas. There is one slot, or with `verify` or --span
+ * as many as fit.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,7 +68,7 @@ bool flow_sink_done(const struct flow *f);
 uint64_t flow_posted(const struct flow *f);
 uint64_t flow_received(const struct flow *f);
 
-/* Raises all goals by n messages. */
+/* Raises all goals by n messages, or opens them: GOAL_OPEN. */
 void flow_extend(struct flow *f, uint64_t n);
 /* An open goal becomes what is posted, up to the next completion. */
 void flow_finish(struct flow *f);

@@ -20,7 +20,7 @@ static int run_sizes(struct session *s)
 	int error = 0;
 
 	if (s->client)
-		report_begin(o->json, latency);
+		report_begin(o->json, latency, o->verify && !latency);
 	if (!o->all_sizes)
 		error = one_size(s, o->size);
 	for (unsigned i = 1; o->all_sizes && i <= options_log_max(o) && !error; i++)

@@ -10,6 +10,8 @@
 #include "softhca/softhca.h"
 #include "options.h"
 
+#define SPAN_MAX (1ull << 36)
+
 enum long_option {
 	OPT_PAIR = 256,
 	OPT_VERIFY,
@@ -22,6 +24,7 @@ enum long_option {
 	OPT_RETRY,
 	OPT_SEED,
 	OPT_SOCKET,
+	OPT_SPAN,
 	OPT_SRQ,
 	OPT_HELP
 };
@@ -49,6 +52,7 @@ static const struct option long_options[] = {
 	{"retry", required_argument, NULL, OPT_RETRY},
 	{"pair", required_argument, NULL, OPT_PAIR},
 	{"random", no_argument, NULL, OPT_RANDOM},
+	{"span", required_argument, NULL, OPT_SPAN},
 	{"srq", no_argument, NULL, OPT_SRQ},
 	{"verify", no_argument, NULL, OPT_VERIFY},
 	{"json", no_argument, NULL, OPT_JSON},
@@ -91,8 +95,11 @@ static const char help_text[] =
 	"      --retry N            how often a request is sent again before it fails, 0 to 7 (7)\n"
 	"      --pair DEV1,DEV2     both sides here, on two HCAs of one daemon\n"
 	"      --random             post to the queue pairs in random order, not in turns\n"
+	"      --span BYTES         walk through that much memory at either end, instead of using\n"
+	"                           the same buffers again\n"
 	"      --srq                all queue pairs of a side receive through one SRQ\n"
-	"      --verify             check every byte of every message\n"
+	"      --verify             check every byte of every message; one more column has the\n"
+	"                           rate with writing and checking them\n"
 	"      --seed N             of the data and of random choices (from the clock)\n"
 	"      --socket PATH        of the daemon (as the library finds it)\n"
 	"      --json               print JSON instead of a table\n"
@@ -265,6 +272,8 @@ static int parse_valued(struct options *o, int option, const char *text)
 		return parse_pair(o, text);
 	case OPT_SEED:
 		return parse_number(text, 0, UINT64_MAX, &o->seed);
+	case OPT_SPAN:
+		return parse_number(text, 1, SPAN_MAX, &o->span);
 	case OPT_SOAK:
 		o->mode = MODE_SOAK;
 		return parse_u32(text, 1, UINT32_MAX, &o->soak_operations);
@@ -374,6 +383,8 @@ static int check(const struct options *o)
 		return usage("--srq is for tests that receive", NULL);
 	if (o->srq && o->verify) /* whose message lands where is not known before */
 		return usage("--srq cannot be verified", NULL);
+	if (o->span && (o->mode != MODE_BW || o->all_sizes))
+		return usage("--span is for throughput of one size", NULL);
 	if (o->pair && o->server)
 		return usage("--pair has no server", NULL);
 	return 0;

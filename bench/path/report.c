@@ -38,7 +38,7 @@ void lat_statistics(struct lat_result *r, double *s, size_t n, double divisor)
 	r->p999 = quantile(s, n, 0.999);
 }
 
-void report_begin(bool json, bool latency)
+void report_begin(bool json, bool latency, bool verified)
 {
 	first_row = true;
 	if (json)
@@ -49,8 +49,8 @@ void report_begin(bool json, bool latency)
 		       rule);
 	else
 		printf("%s\n #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   "
-		       "MsgRate[Mpps]\n",
-		       rule);
+		       "MsgRate[Mpps]%s\n",
+		       rule, verified ? "   BW with checks[Gb/sec]" : "");
 	fflush(stdout);
 }
 
@@ -65,12 +65,18 @@ void report_bw(bool json, const struct bw_result *r)
 	if (json) {
 		begin_object();
 		printf("\"bytes\": %u, \"iterations\": %llu, \"bw_peak_gbps\": %.4f, "
-		       "\"bw_average_gbps\": %.4f, \"msg_rate_mpps\": %.6f}",
+		       "\"bw_average_gbps\": %.4f, \"msg_rate_mpps\": %.6f",
 		       r->size, (unsigned long long)r->messages, r->peak_gbps, bw_gbps(r),
 		       bw_mpps(r));
+		if (r->whole_ns)
+			printf(", \"bw_with_checks_gbps\": %.4f", bw_whole_gbps(r));
+		printf("}");
 	} else {
-		printf(" %-10u %-14llu %-18.2f %-20.2f %.6f\n", r->size,
+		printf(" %-10u %-14llu %-18.2f %-20.2f %.6f", r->size,
 		       (unsigned long long)r->messages, r->peak_gbps, bw_gbps(r), bw_mpps(r));
+		if (r->whole_ns)
+			printf("        %.2f", bw_whole_gbps(r));
+		printf("\n");
 	}
 	fflush(stdout);
 }

@@ -17,6 +17,7 @@
 enum {
 	SLEEP_MS = 200,
 	DEVICES_SHOWN = 16,
+	MIB = 1 << 20,
 	ACCESS_ALL = SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
 		     SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC |
 		     SOFTHCA_ACCESS_FLUSH_GLOBAL
@@ -125,10 +126,46 @@ static int open_queues(struct session *s, struct side *side)
 	return 0;
 }
 
+/* Of the areas of one end. */
+static size_t end_bytes(const struct session *s)
+{
+	return s->in_offset + s->area_bytes;
+}
+
+/* Of this machine's memory; UINT64_MAX: not known. */
+static uint64_t available_bytes(void)
+{
+	FILE *in = fopen("/proc/meminfo", "r");
+	unsigned long long kib = 0;
+	char line[128];
+
+	while (in && kib == 0 && fgets(line, sizeof(line), in))
+		sscanf(line, "MemAvailable: %llu kB", &kib);
+	if (in)
+		fclose(in);
+	return kib ? kib * 1024 : UINT64_MAX;
+}
+
+/* What is allocated is touched: asking for more than there is would have somebody killed. */
+static bool fits(const struct session *s, uint64_t bytes)
+{
+	uint64_t available = available_bytes();
+
+	if (bytes < available)
+		return true;
+	fprintf(stderr,
+		"softhca-perf: --span %llu: each side needs %llu MiB, %llu MiB are available\n",
+		(unsigned long long)s->o->span, (unsigned long long)(bytes / MIB),
+		(unsigned long long)(available / MIB));
+	return false;
+}
+
 static int open_memory(struct session *s, struct side *side)
 {
-	size_t bytes = 2 * s->area_bytes * s->o->qps;
+	size_t bytes = end_bytes(s) * s->o->qps;
 
+	if (s->o->span && !fits(s, bytes))
+		return -1;
 	side->memory = softhca_alloc(side->ctx, bytes);
 	if (!side->memory)
 		return session_fail("allocate memory", errno);
@@ -186,8 +223,8 @@ static int open_side(struct session *s, struct side *side, const char *device)
 
 		if (error)
 			return no_address(s, side, error);
-		e->out = side->memory + 2 * s->area_bytes * i;
-		e->in = e->out + s->area_bytes;
+		e->out = side->memory + end_bytes(s) * i;
+		e->in = e->out + s->in_offset;
 		e->local.addr = (uintptr_t)e->out;
 		e->local.rkey = side->mr->rkey;
 	}
@@ -291,6 +328,7 @@ int session_open(struct session *s, const struct options *o, size_t area_bytes)
 			      .sides = o->pair ? 2 : 1,
 			      .socket = -1,
 			      .area_bytes = area_bytes,
+			      .in_offset = o->span && !o->bidirectional ? 0 : area_bytes,
 			      .client = o->pair || o->server,
 			      .seed = o->seed};
 	for (unsigned i = 0; i < s->sides; i++)

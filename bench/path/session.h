@@ -5,9 +5,10 @@
  * What a test runs on: one side (the other is another process, across TCP) or both sides of a set
  * of connected queue pairs, with their memory.
  *
- * Each QP has an area of 2 x area_bytes: "out", what it sends and what the peer reads; and "in",
+ * Each QP has two areas of area_bytes: "out", what it sends and what the peer reads; and "in",
  * where the peer's data land and where its own READs put theirs. So both directions can run at
- * once without meeting.
+ * once without meeting. With --span and one direction, of which either end needs one area only,
+ * the two are the same.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,6 +46,7 @@ struct session {
 	bool client;	/* ours is the client's: it measures and prints */
 	int socket;	/* of the exchange; -1 in pair mode */
 	size_t area_bytes;
+	size_t in_offset; /* from an end's "out" to its "in": area_bytes or 0 */
 	uint32_t qkey;
 	uint64_t seed; /* of the data, the same on both sides */
 };

@@ -34,6 +34,19 @@ PAIR_SECONDS=60 pair ring write_bw -q 1000 -l 16 -s 64 -D 1
 for service in RC UC UD; do
 	pair ring send_bw --srq -c $service -q 8 -s 1000 -b -n 500 -t 16
 done
+# Through more memory than the messages outstanding take, from end to end and round again.
+for kind in write read send atomic flush; do
+	pair ring "${kind}_bw" --span 4194304 --verify -s 20000 -q 2 -n 300
+	pair ring "${kind}_bw" --span 4194304 -s 20000 -b -n 500
+done
+# refused WHY OPTION...: and nothing runs
+refused() {
+	! "$PERF" "${@:2}" --socket "$SCRATCH/ring.sock" --pair left,right 2>"$SCRATCH/refused" >/dev/null &&
+		grep -q "$1" "$SCRATCH/refused"
+}
+check 'a span is of one size' refused 'span is for throughput of one size' write_bw -a --span 4194304
+check 'latency has none' refused 'span is for throughput of one size' write_lat --span 4194304
+check 'a span larger than memory' refused 'MiB are available' write_bw --span 68719476736
 # Two runs of two seconds, one of them on a terminal.
 runs() { "$PERF" write_bw -D 2 --socket "$SCRATCH/ring.sock" --pair left,right 2>&1; }
 on_terminal() {
