@@ -1,22 +1,31 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # usage: bench.sh BUILD [floors.py OPTION...]
-# The benchmarks of `make bench` that need a daemon: the shares of floors.py, then softhca-perf. With options:
-# floors.py alone.
+# The benchmarks of `make bench` that need a daemon: the shares of floors.py, then softhca-perf, and many clients. With
+# options: floors.py alone.
 set -euo pipefail
 build=$1
 shift
-. "$(dirname "$0")/daemon.sh"
+here=$(dirname "$0")
+. "$here/daemon.sh"
+
+# Of floors.py: a daemon's rows, and its settings of both HCAs.
+daemons=(
+	'icrc icrc=always'
+	'tx_copy tx_copy=always'
+	'plain qps=32768'
+)
 
 perf() {
 	printf '\n=== softhca-perf %s\n' "$*"
 	"${beside[@]}" "$build/bench/path/softhca-perf" "$@" --pair hca0,hca1
 }
 failed=0
-start --set hca0.icrc=always --set hca1.icrc=always
-"$(dirname "$0")/floors.py" --icrc "$@" -- "$build" "${beside[@]}" || failed=$?
-start --set hca0.qps=32768 --set hca1.qps=32768
-"$(dirname "$0")/floors.py" "$@" -- "$build" "${beside[@]}" || failed=$?
+for daemon_rows in "${daemons[@]}"; do
+	read -r rows setting <<<"$daemon_rows"
+	start --set "hca0.$setting" --set "hca1.$setting"
+	"$here/floors.py" --rows "$rows" "$@" -- "$build" "${beside[@]}" || failed=$?
+done
 [ $# -eq 0 ] || exit $failed
 start # without 2^14 queue pairs that it is destroying
 perf --demo
@@ -26,5 +35,8 @@ perf write_bw -s 64 -l 16 -q 1000 -D 2
 perf write_lat -n 20000
 perf send_lat -n 20000
 perf read_lat -n 20000
-perf --dead-peer
+perf --dead-peer || failed=$?
+stop
+printf '\n=== many clients\n'
+"$here/clients.sh" "$build"
 exit $failed

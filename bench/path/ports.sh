@@ -4,7 +4,7 @@
 # What two daemons move over each kind of port, as a share of what the port does alone in the same run: DPDK's
 # testpmd sends and receives frames of the same length through the same driver. Messages of 64 KiB, one
 # queue pair; one daemon, or testpmd, on CPU 0, the other on CPU 1, and on the next two CPUs their clients, if there
-# are so many. Then two HCAs of one daemon with 1, 8 and 64 clients.
+# are so many.
 #
 # Kinds that need root run in a network namespace of their own. Each measurement takes SECONDS (1).
 set -euo pipefail
@@ -180,31 +180,6 @@ row() {
 	unlay
 }
 
-# ---- clients ----
-
-tool() { "$build/app/softhca" --socket "$scratch/ring.sock" --hca hca0 "$@"; }
-connected() { [ "$(tool qp | grep -c 'RTS.*softhca-perf')" -ge "$1" ]; }
-written() { tool counters | awk '$1 == "request_bytes" { print $2 }'; }
-
-# clients N: what N programs move between two HCAs of a daemon, by its counters once all of them are connected; in $got
-clients() {
-	local began bytes
-	"$build/app/softhcad" --socket "$scratch/ring.sock" --set daemon.lcores="$(of_daemon 1)" --set daemon.log_level=warning </dev/null &
-	pids+=($!)
-	until_true [ -S "$scratch/ring.sock" ]
-	for ((i = 0; i < $1; i++)); do
-		timeout 60 taskset -c 0 "$perf" write_bw -s 65536 -m 4096 -t 32 -Q 8 -D 60 -e --pair hca0,hca1 \
-			--socket "$scratch/ring.sock" >/dev/null 2>&1 &
-		pids+=($!)
-	done
-	until_true connected "$1"
-	began=$(date +%s%N) bytes=$(written)
-	sleep "$seconds"
-	bytes=$(($(written) - bytes))
-	got=$(awk -v bytes="$bytes" -v ns=$(($(date +%s%N) - began)) 'BEGIN { print bytes * 8 / ns }')
-	stop
-}
-
 if [ $# -le 2 ]; then
 	kinds=(memif memif_icrc)
 	[ -z "${PORTS_APART:-}" ] || kinds+=(af_packet tap af_xdp)
@@ -213,10 +188,4 @@ else
 fi
 for kind in "${kinds[@]}"; do
 	if command -v dpdk-testpmd >/dev/null; then row; else echo "$kind: needs dpdk-testpmd (dpdk-dev)"; fi
-done
-one=
-for n in 1 8 64; do
-	clients $n
-	one=${one:-$got}
-	awk -v n=$n -v got="$got" -v one="$one" 'BEGIN { printf "ring, %2d clients %12.2f of %8.2f Gbit/s share %.2f\n", n, got, one, got / one }'
 done
