@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # usage: bench.sh BUILD [floors.py OPTION...]
-# The benchmarks of `make bench` that need a daemon: the shares of floors.py, then softhca-perf, and many clients. With
+# The benchmarks of `make bench` that need a daemon: the shares of floors.py, then softhca-perf, softhca-post and many clients. With
 # options: floors.py alone.
 set -euo pipefail
 build=$1
@@ -36,6 +36,8 @@ perf write_lat -n 20000
 perf send_lat -n 20000
 perf read_lat -n 20000
 perf --dead-peer || failed=$?
+printf '\n=== softhca-post\n'
+"${beside[@]}" "$build/app/softhca" run -- "$build/bench/post/softhca-post" || failed=$?
 stop
 printf '\n=== many clients\n'
 "$here/clients.sh" "$build"
