@@ -112,13 +112,14 @@ static int take_turn(unsigned way, enum form form, bool counts)
 }
 
 /*
- * Another way begins each time. What a way did last was long ago: meanwhile the daemon may have
- * fallen asleep, and its queue left the cache. So its first burst does not count.
+ * The ways change places from round to round. What a way did last was long ago: meanwhile the
+ * daemon may have fallen asleep, and the way's queues left the cache. So its first burst does not
+ * count.
  */
 static int take_round(unsigned round)
 {
 	for (unsigned i = 0; i < WAYS; i++) {
-		unsigned way = (round + i) % WAYS;
+		unsigned way = (round + i * (round & 1 ? 1 : WAYS - 1)) % WAYS;
 
 		if (take_turn(way, FORM_LIST, false))
 			return -1;

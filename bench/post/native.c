@@ -13,7 +13,10 @@ struct side {
 	struct softhca_qp *qp;
 	struct softhca_endpoint endpoint;
 };
-static struct side ours, theirs;
+struct ends {
+	struct side ours, theirs;
+};
+static struct ends list, batch;
 
 static int open_side(struct side *s, const char *device)
 {
@@ -46,15 +49,46 @@ static int connect(struct side *s, const struct side *to)
 	return error ? way_fail("connect", -error) : 0;
 }
 
-/* Both ways use the same queue pair. */
-static int native_open(struct way *w, const char *device, const char *peer)
+static int open_ends(struct ends *e, struct way *w, const char *device, const char *peer)
 {
-	if (!ours.qp && (open_side(&ours, device) || open_side(&theirs, peer) ||
-			 connect(&ours, &theirs) || connect(&theirs, &ours)))
+	if (open_side(&e->ours, device) || open_side(&e->theirs, peer) ||
+	    connect(&e->ours, &e->theirs) || connect(&e->theirs, &e->ours))
 		return -1;
-	w->from = ours.mr->addr;
-	w->to = theirs.mr->addr;
+	w->from = e->ours.mr->addr;
+	w->to = e->theirs.mr->addr;
 	return 0;
+}
+
+static int poll_ends(struct ends *e, int n, uint64_t *cycles)
+{
+	struct softhca_cq *cq = e->ours.cq;
+	struct softhca_wc wc[BURST];
+	uint64_t begin = cycles_now();
+	int done = softhca_poll_cq(cq, n, wc);
+
+	*cycles = cycles_now() - begin;
+	for (int i = 0; i < done; i++)
+		if (wc[i].status != SOFTHCA_WC_SUCCESS)
+			return -1;
+	return done;
+}
+
+static uint64_t poll_empty_ends(struct ends *e)
+{
+	struct softhca_cq *cq = e->ours.cq;
+	struct softhca_wc wc[BURST];
+	uint64_t begin = cycles_now();
+
+	for (unsigned i = 0; i < EMPTY_POLLS; i++)
+		softhca_poll_cq(cq, BURST, wc);
+	return cycles_now() - begin;
+}
+
+/* ---- lists ---- */
+
+static int list_open(struct way *w, const char *device, const char *peer)
+{
+	return open_ends(&list, w, device, peer);
 }
 
 static void fill(const struct way *w, enum form form, struct softhca_send_wr *wr,
@@ -63,7 +97,7 @@ static void fill(const struct way *w, enum form form, struct softhca_send_wr *wr
 	for (unsigned i = 0; i < BURST; i++) {
 		sge[i] = (struct softhca_sge){.addr = (uintptr_t)(w->from + i * BYTES),
 					      .length = BYTES,
-					      .lkey = ours.mr->lkey};
+					      .lkey = list.ours.mr->lkey};
 		wr[i] = (struct softhca_send_wr){
 			.wr_id = i,
 			.next = form_is_single(form) || i + 1 == BURST ? NULL : &wr[i + 1],
@@ -73,13 +107,14 @@ static void fill(const struct way *w, enum form form, struct softhca_send_wr *wr
 			.send_flags = SOFTHCA_SEND_SIGNALED |
 				      (form_is_inline(form) ? SOFTHCA_SEND_INLINE : 0),
 			.wr.rdma = {.remote_addr = (uintptr_t)(w->to + i * BYTES),
-				    .rkey = theirs.mr->rkey}};
+				    .rkey = list.theirs.mr->rkey}};
 	}
 }
 
-static int post_list(const struct way *w, enum form form, uint64_t *cycles)
+static int list_post(const struct way *w, enum form form, uint64_t *cycles)
 {
 	unsigned calls = form_is_single(form) ? BURST : 1;
+	struct softhca_qp *qp = list.ours.qp;
 	struct softhca_send_wr wr[BURST], *bad;
 	struct softhca_sge sge[BURST];
 	uint64_t begin;
@@ -88,71 +123,76 @@ static int post_list(const struct way *w, enum form form, uint64_t *cycles)
 	fill(w, form, wr, sge);
 	begin = cycles_now();
 	for (unsigned i = 0; i < calls; i++)
-		error |= softhca_post_send(ours.qp, &wr[i], &bad);
+		error |= softhca_post_send(qp, &wr[i], &bad);
 	*cycles = cycles_now() - begin;
 	return error;
 }
 
-/* One request that changes from message to message, as a program has it that does not keep lists. */
-static int post_batch(const struct way *w, enum form form, uint64_t *cycles)
+static int list_poll(int n, uint64_t *cycles)
 {
-	struct softhca_sge sge = {.length = BYTES, .lkey = ours.mr->lkey};
+	return poll_ends(&list, n, cycles);
+}
+
+static uint64_t list_poll_empty(void)
+{
+	return poll_empty_ends(&list);
+}
+
+/* ---- batches ---- */
+
+static int batch_open(struct way *w, const char *device, const char *peer)
+{
+	return open_ends(&batch, w, device, peer);
+}
+
+/* One request that changes from message to message, as a program has it that does not keep lists. */
+static int batch_post(const struct way *w, enum form form, uint64_t *cycles)
+{
+	struct softhca_qp *qp = batch.ours.qp;
+	struct softhca_sge sge = {.length = BYTES, .lkey = batch.ours.mr->lkey};
 	struct softhca_send_wr wr = {.sg_list = &sge,
 				     .num_sge = 1,
 				     .opcode = SOFTHCA_WR_RDMA_WRITE,
 				     .send_flags = SOFTHCA_SEND_SIGNALED |
 						   (form_is_inline(form) ? SOFTHCA_SEND_INLINE : 0),
-				     .wr.rdma.rkey = theirs.mr->rkey};
-	unsigned batch = form_is_single(form) ? 1 : BURST;
+				     .wr.rdma.rkey = batch.theirs.mr->rkey};
+	unsigned size = form_is_single(form) ? 1 : BURST;
 	uint64_t begin = cycles_now();
 	int error = 0;
 
 	for (unsigned i = 0; i < BURST;) {
-		softhca_post_start(ours.qp);
-		for (unsigned end = i + batch; i < end; i++) {
+		softhca_post_start(qp);
+		for (unsigned end = i + size; i < end; i++) {
 			wr.wr_id = i;
 			wr.wr.rdma.remote_addr = (uintptr_t)(w->to + i * BYTES);
 			sge.addr = (uintptr_t)(w->from + i * BYTES);
-			softhca_post_add(ours.qp, &wr);
+			softhca_post_add(qp, &wr);
 		}
-		error |= softhca_post_end(ours.qp);
+		error |= softhca_post_end(qp);
 	}
 	*cycles = cycles_now() - begin;
 	return error;
 }
 
-static int native_poll(int n, uint64_t *cycles)
+static int batch_poll(int n, uint64_t *cycles)
 {
-	struct softhca_wc wc[BURST];
-	uint64_t begin = cycles_now();
-	int done = softhca_poll_cq(ours.cq, n, wc);
-
-	*cycles = cycles_now() - begin;
-	for (int i = 0; i < done; i++)
-		if (wc[i].status != SOFTHCA_WC_SUCCESS)
-			return -1;
-	return done;
+	return poll_ends(&batch, n, cycles);
 }
 
-static uint64_t native_poll_empty(void)
+static uint64_t batch_poll_empty(void)
 {
-	struct softhca_wc wc[BURST];
-	uint64_t begin = cycles_now();
-
-	for (unsigned i = 0; i < EMPTY_POLLS; i++)
-		softhca_poll_cq(ours.cq, BURST, wc);
-	return cycles_now() - begin;
+	return poll_empty_ends(&batch);
 }
 
 struct way native_list = {.post_calls = "softhca_post_send",
 			  .poll_calls = "softhca_poll_cq",
-			  .open = native_open,
-			  .post = post_list,
-			  .poll = native_poll,
-			  .poll_empty = native_poll_empty};
+			  .open = list_open,
+			  .post = list_post,
+			  .poll = list_poll,
+			  .poll_empty = list_poll_empty};
 struct way native_batch = {.post_calls = "softhca_post_add",
 			   .poll_calls = "softhca_poll_cq",
-			   .open = native_open,
-			   .post = post_batch,
-			   .poll = native_poll,
-			   .poll_empty = native_poll_empty};
+			   .open = batch_open,
+			   .post = batch_post,
+			   .poll = batch_poll,
+			   .poll_empty = batch_poll_empty};

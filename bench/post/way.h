@@ -4,7 +4,7 @@
 /*
  * The ways in which a program posts and polls: libsofthca's calls, libibverbs' that match them. Each
  * has a queue pair of its own, connected to one on the other HCA that does nothing but receive
- * WRITEs; the two of libsofthca share theirs.
+ * WRITEs.
  *
  * A turn of a way: post() a burst, wait until poll() has taken all of it. So at most BURST requests
  * are outstanding, and neither the send queue nor the CQ can overflow.
@@ -52,8 +52,8 @@ struct way {
 	uint64_t (*poll_empty)(void);
 };
 
-extern struct way native_list, native_batch; /* native.c; native_list is opened first */
-extern struct way verbs_list, verbs_batch;   /* verbs.c, as native */
+extern struct way native_list, native_batch; /* native.c */
+extern struct way verbs_list, verbs_batch;   /* verbs.c */
 
 /* Prints "softhca-post: what: error" with errno's text and returns -1. */
 int way_fail(const char *what, int error);
