@@ -18,7 +18,8 @@ struct shca_batch {
 	bool pending; /* not yet written */
 	bool is_ud;
 	uint32_t max_sge, max_inline;
-	struct softhca_sge *sge; /* room for max_sge (at least 1): its list, while pending */
+	struct softhca_qp *qp;
+	struct softhca_sge *sge; /* room for max_sge (at least 1): wr.sg_list */
 	uint8_t *data;		 /* max_inline bytes: its inline data, while pending */
 };
 
@@ -29,16 +30,16 @@ static inline struct shca_qp *ex_qp(struct ibv_qp_ex *ex)
 
 /* ---- a batch ---- */
 
-static inline void batch_put(struct shca_qp *qp)
+static inline void batch_put(struct shca_batch *b)
 {
-	qp->batch->pending = false;
-	softhca_post_add(qp->qp, &qp->batch->wr);
+	b->pending = false;
+	softhca_post_add(b->qp, &b->wr);
 }
 
-static inline void put_pending(struct shca_qp *qp)
+static inline void put_pending(struct shca_batch *b)
 {
-	if (unlikely(qp->batch->pending))
-		batch_put(qp);
+	if (unlikely(b->pending))
+		batch_put(b);
 }
 
 static void wr_start(struct ibv_qp_ex *ex)
@@ -48,10 +49,10 @@ static void wr_start(struct ibv_qp_ex *ex)
 
 static int wr_complete(struct ibv_qp_ex *ex)
 {
-	struct shca_qp *qp = ex_qp(ex);
+	struct shca_batch *b = ex_qp(ex)->batch;
 
-	put_pending(qp);
-	return verbs_status(softhca_post_end(qp->qp));
+	put_pending(b);
+	return verbs_status(softhca_post_end(b->qp));
 }
 
 static void wr_abort(struct ibv_qp_ex *ex)
@@ -68,7 +69,7 @@ static inline struct softhca_send_wr *wr_begin(struct ibv_qp_ex *ex, enum softhc
 {
 	struct shca_batch *b = ex_qp(ex)->batch;
 
-	put_pending(ex_qp(ex));
+	put_pending(b);
 	b->pending = true;
 	b->wr.wr_id = ex->wr_id;
 	b->wr.num_sge = 0;
@@ -103,13 +104,31 @@ static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 	wr_begin(ex, SOFTHCA_WR_SEND_WITH_INV, rkey);
 }
 
-static inline void rdma(struct ibv_qp_ex *ex, enum softhca_wr_opcode opcode, uint32_t rkey,
-			uint64_t remote_addr, uint32_t imm)
+static inline void rdma_begin(struct ibv_qp_ex *ex, enum softhca_wr_opcode opcode, uint32_t rkey,
+			      uint64_t remote_addr, uint32_t imm)
 {
 	struct softhca_send_wr *wr = wr_begin(ex, opcode, imm);
 
 	wr->wr.rdma.remote_addr = remote_addr;
 	wr->wr.rdma.rkey = rkey;
+}
+
+/* Behind a request that has no data. */
+static __attribute__((noinline)) void rdma_behind(struct ibv_qp_ex *ex,
+						  enum softhca_wr_opcode opcode, uint32_t rkey,
+						  uint64_t remote_addr, uint32_t imm)
+{
+	rdma_begin(ex, opcode, rkey, remote_addr, imm);
+}
+
+/* Where nothing is pending it calls nothing, so needs to save no registers. */
+static inline void rdma(struct ibv_qp_ex *ex, enum softhca_wr_opcode opcode, uint32_t rkey,
+			uint64_t remote_addr, uint32_t imm)
+{
+	if (unlikely(ex_qp(ex)->batch->pending))
+		rdma_behind(ex, opcode, rkey, remote_addr, imm);
+	else
+		rdma_begin(ex, opcode, rkey, remote_addr, imm);
 }
 
 static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr)
@@ -157,9 +176,8 @@ static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote
 	rdma(ex, SOFTHCA_WR_ATOMIC_WRITE, rkey, remote_addr, 0);
 	b->wr.send_flags |= SOFTHCA_SEND_INLINE;
 	b->wr.num_sge = 1;
-	b->wr.sg_list = b->sge;
 	b->sge[0] = (struct softhca_sge){.addr = (uintptr_t)atomic_wr, .length = sizeof(uint64_t)};
-	batch_put(ex_qp(ex));
+	batch_put(b);
 }
 
 static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, size_t len,
@@ -213,35 +231,36 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct i
 	b->wr.num_sge = (int)num_sge;
 	if (!b->is_ud) {
 		b->wr.sg_list = (struct softhca_sge *)list;
-		batch_put(ex_qp(ex));
+		batch_put(b);
+		b->wr.sg_list = b->sge;
 		return;
 	}
 	memcpy(b->sge, list, num_sge * sizeof(*list));
-	b->wr.sg_list = b->sge;
+}
+
+/* The request's only entry. */
+static inline void set_one(struct shca_batch *b, uint64_t addr, uint32_t length, uint32_t lkey)
+{
+	struct softhca_sge *sge = b->sge;
+
+	sge->addr = addr;
+	sge->length = length;
+	sge->lkey = lkey;
+	b->wr.num_sge = 1;
+	if (!b->is_ud)
+		batch_put(b);
 }
 
 static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
 {
-	struct shca_batch *b = ex_qp(ex)->batch;
-
-	b->sge[0] = (struct softhca_sge){.addr = addr, .length = length, .lkey = lkey};
-	b->wr.num_sge = 1;
-	b->wr.sg_list = b->sge;
-	if (!b->is_ud)
-		batch_put(ex_qp(ex));
+	set_one(ex_qp(ex)->batch, addr, length, lkey);
 }
 
 /* Inline data, in one piece. */
-static inline void set_inline(struct ibv_qp_ex *ex, const void *data, size_t bytes)
+static inline void set_inline(struct shca_batch *b, const void *data, size_t bytes)
 {
-	struct shca_batch *b = ex_qp(ex)->batch;
-
 	b->wr.send_flags |= SOFTHCA_SEND_INLINE;
-	b->wr.num_sge = 1;
-	b->wr.sg_list = b->sge;
-	b->sge[0] = (struct softhca_sge){.addr = (uintptr_t)data, .length = (uint32_t)bytes};
-	if (!b->is_ud)
-		batch_put(ex_qp(ex));
+	set_one(b, (uintptr_t)data, (uint32_t)bytes, 0);
 }
 
 static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
@@ -258,18 +277,20 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 		memcpy(b->data + bytes, list[i].addr, list[i].length);
 		bytes += list[i].length;
 	}
-	set_inline(ex, b->data, bytes);
+	set_inline(b, b->data, bytes);
 }
 
 static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 {
 	struct shca_batch *b = ex_qp(ex)->batch;
-	const struct ibv_data_buf buf = {.addr = addr, .length = length};
 
-	if (b->is_ud || unlikely(length > b->max_inline))
-		wr_set_inline_data_list(ex, 1, &buf);
-	else
-		set_inline(ex, addr, length);
+	if (unlikely(length > b->max_inline)) {
+		spoil(b);
+		return;
+	}
+	if (b->is_ud)
+		addr = memcpy(b->data, addr, length);
+	set_inline(b, addr, length);
 }
 
 /* ---- setup ---- */
@@ -299,7 +320,9 @@ static struct shca_batch *batch_new(const struct shca_qp *qp)
 	b->is_ud = qp->ibv.qp_type == IBV_QPT_UD;
 	b->max_sge = qp->cap.max_send_sge;
 	b->max_inline = qp->cap.max_inline_data;
+	b->qp = qp->qp;
 	b->sge = (struct softhca_sge *)(b + 1);
+	b->wr.sg_list = b->sge;
 	b->data = (uint8_t *)(b->sge + entries);
 	return b;
 }
