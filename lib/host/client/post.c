@@ -334,8 +334,8 @@ static inline void posting_begin(const struct softhca_qp *qp, struct posting *p)
 }
 
 /* Adds one request. 0, or an error, which p->rc keeps. */
-static inline int posting_add(struct softhca_qp *qp, struct posting *p,
-			      const struct softhca_send_wr *wr)
+static inline __attribute__((always_inline)) int
+posting_add(struct softhca_qp *qp, struct posting *p, const struct softhca_send_wr *wr)
 {
 	struct work_queue *sq = &qp->sq;
 	const struct operation *op = &operations[wr->opcode & 15];
@@ -403,8 +403,10 @@ static inline int posting_ring(struct softhca_qp *qp, const struct posting *p)
 	return rc;
 }
 
-int softhca_post_send(struct softhca_qp *qp, struct softhca_send_wr *wr,
-		      struct softhca_send_wr **bad_wr)
+/* `opcodes`: as softhca_post_send_of() has it; 0: all. */
+static inline __attribute__((always_inline)) int post_send(struct softhca_qp *qp, uint32_t opcodes,
+							   struct softhca_send_wr *wr,
+							   struct softhca_send_wr **bad_wr)
 {
 	struct softhca_send_wr *first = wr;
 	struct posting p;
@@ -413,7 +415,11 @@ int softhca_post_send(struct softhca_qp *qp, struct softhca_send_wr *wr,
 	spin_lock(&qp->sq.lock);
 	posting_begin(qp, &p);
 	for (; wr && !p.rc; wr = wr->next) {
-		if (unlikely(posting_add(qp, &p, wr)))
+		if (opcodes && unlikely(!(opcodes >> (wr->opcode & 31) & 1)))
+			p.rc = -EOPNOTSUPP;
+		else
+			posting_add(qp, &p, wr);
+		if (unlikely(p.rc))
 			break;
 	}
 	rung = posting_ring(qp, &p);
@@ -425,6 +431,18 @@ int softhca_post_send(struct softhca_qp *qp, struct softhca_send_wr *wr,
 	if (unlikely(rung) && bad_wr)
 		*bad_wr = wr;
 	return rung;
+}
+
+int softhca_post_send(struct softhca_qp *qp, struct softhca_send_wr *wr,
+		      struct softhca_send_wr **bad_wr)
+{
+	return post_send(qp, 0, wr, bad_wr);
+}
+
+int softhca_post_send_of(struct softhca_qp *qp, uint32_t opcodes, struct softhca_send_wr *wr,
+			 struct softhca_send_wr **bad_wr)
+{
+	return post_send(qp, opcodes, wr, bad_wr);
 }
 
 void softhca_post_start(struct softhca_qp *qp)

@@ -115,7 +115,8 @@ static int post_chunk(struct shca_qp *qp, struct ibv_send_wr *list, struct ibv_s
 	return -rc;
 }
 
-static int post_converted(struct shca_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+static __attribute__((noinline)) int post_converted(struct shca_qp *qp, struct ibv_send_wr *wr,
+						    struct ibv_send_wr **bad)
 {
 	int rc = 0;
 
@@ -127,15 +128,14 @@ static int post_converted(struct shca_qp *qp, struct ibv_send_wr *wr, struct ibv
 int shca_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct shca_qp *qp = to_shca_qp(ibv);
+	int rc;
 
 	if (ibv->qp_type == IBV_QPT_UD)
 		return post_converted(qp, wr, bad);
-	for (const struct ibv_send_wr *w = wr; w; w = w->next) {
-		if (unlikely(!is_one_of(UNCHANGED, w->opcode)))
-			return post_converted(qp, wr, bad);
-	}
-	return -softhca_post_send(qp->qp, (struct softhca_send_wr *)wr,
+	rc = softhca_post_send_of(qp->qp, UNCHANGED, (struct softhca_send_wr *)wr,
 				  (struct softhca_send_wr **)bad);
+	/* Those before *bad are posted. */
+	return unlikely(rc == -EOPNOTSUPP) ? post_converted(qp, *bad, bad) : -rc;
 }
 
 int shca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)

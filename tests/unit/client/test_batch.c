@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests posted one by one under one doorbell: all or none. */
+/* Requests posted one by one under one doorbell: all or none. Lists of some opcodes. */
 #include <pthread.h>
 #include "pair.h"
 
@@ -70,6 +70,37 @@ TEST_PAIR(batch__aborted_or_empty_is_nothing, SOFTHCA_QP_RC)
 	}
 	put_last(p, 2);
 	assert_int_equal(p->memory[FAR], 0);
+}
+
+/* Those before the first one of another opcode are posted. */
+TEST_PAIR(list__of_some_opcodes, SOFTHCA_QP_RC)
+{
+	const uint32_t writes = 1 << SOFTHCA_WR_RDMA_WRITE;
+	struct softhca_send_wr wr[3], *bad = NULL;
+	struct softhca_sge sge;
+	struct softhca_wc wc[3];
+
+	for (uint64_t i = 0; i < 3; i++) {
+		wr[i] = write_of(p, &sge, 0, i, i);
+		wr[i].send_flags = SOFTHCA_SEND_SIGNALED;
+		wr[i].next = i < 2 ? &wr[i + 1] : NULL;
+	}
+	wr[1].opcode = SOFTHCA_WR_RDMA_READ;
+	assert_int_equal(softhca_post_send_of(p->qp[0], writes, wr, &bad), -EOPNOTSUPP);
+	assert_ptr_equal(bad, &wr[1]);
+	assert_int_equal(softhca_post_send_of(p->qp[0], writes, bad, &bad), -EOPNOTSUPP);
+	assert_ptr_equal(bad, &wr[1]);
+	assert_int_equal(
+		softhca_post_send_of(p->qp[0], writes | 1 << SOFTHCA_WR_RDMA_READ, bad, &bad), 0);
+	wait_for(p, 3, wc);
+	for (uint64_t i = 0; i < 3; i++) {
+		assert_int_equal(wc[i].status, SOFTHCA_WC_SUCCESS);
+		assert_int_equal(wc[i].wr_id, i);
+	}
+	/* None, whatever its low bits are. */
+	wr[2].opcode = 32 | SOFTHCA_WR_RDMA_WRITE;
+	assert_int_equal(softhca_post_send_of(p->qp[0], writes, &wr[2], &bad), -EINVAL);
+	assert_int_equal(softhca_poll_cq(p->cq, 1, wc), 0);
 }
 
 TEST_PAIR(batch__fails_as_a_whole, SOFTHCA_QP_RC)

@@ -160,8 +160,8 @@ TEST_PAIR(rc__window_of_type_1, IBV_QPT_RC)
 TEST_PAIR(rc__windows_in_a_list, IBV_QPT_RC)
 {
 	struct ibv_sge sge;
-	struct ibv_wc wc[2];
-	struct ibv_send_wr wr[2], *bad = NULL;
+	struct ibv_wc wc[3];
+	struct ibv_send_wr wr[2], around[2], *bad = NULL;
 	struct ibv_mw *mw = ibv_alloc_mw(p->pd, IBV_MW_TYPE_2);
 
 	assert_non_null(mw);
@@ -180,9 +180,22 @@ TEST_PAIR(rc__windows_in_a_list, IBV_QPT_RC)
 					  .length = 64,
 					  .mw_access_flags = IBV_ACCESS_REMOTE_WRITE |
 							     IBV_ACCESS_LOCAL_WRITE}}};
-	assert_int_equal(ibv_post_send(p->qp[1], wr, &bad), 0);
-	wait_for(p, 1, wc);
-	assert_int_equal(wc[0].opcode, IBV_WC_BIND_MW);
+	/* A bind is posted in another way than what is before and behind it. */
+	around[0] = (struct ibv_send_wr){.wr_id = 0,
+					 .next = &wr[0],
+					 .opcode = IBV_WR_RDMA_WRITE,
+					 .send_flags = IBV_SEND_SIGNALED,
+					 .wr.rdma = {(uintptr_t)p->memory + FAR, p->mr->rkey}};
+	around[1] = around[0];
+	around[1].wr_id = 2;
+	around[1].next = NULL;
+	wr[0].next = &around[1];
+	assert_int_equal(ibv_post_send(p->qp[1], around, &bad), 0);
+	wait_for(p, 3, wc);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(wc[i].wr_id, i);
+		assert_int_equal(wc[i].opcode, i == 1 ? IBV_WC_BIND_MW : IBV_WC_RDMA_WRITE);
+	}
 	wr[0] = (struct ibv_send_wr){
 		.wr_id = 2,
 		.next = &wr[1],
