@@ -237,6 +237,7 @@ struct softhca_cq {
 	struct cq_record *record;
 	struct softhca_qp *last; /* the QP of the last completion */
 	uint32_t idle;		 /* empty polls in a row */
+	uint32_t idle_mask;	 /* after how many, less 1, to do more than look */
 };
 
 struct work_queue {

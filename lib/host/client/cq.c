@@ -17,7 +17,8 @@
 
 enum {
 	CQ_ENTRIES_MIN = 2,
-	IDLE_POLLS = 1 << 15, /* empty polls between two checks of the socket */
+	IDLE_POLLS = 1 << 15,  /* empty polls between two checks of the socket */
+	YIELD_POLLS = 1 << 10, /* and between two yields, of a CQ that yields: some microseconds */
 };
 
 /* ---- create and destroy ---- */
@@ -82,6 +83,7 @@ struct softhca_cq *softhca_create_cq(struct softhca_context *ctx, uint32_t entri
 	memset(cq, 0, sizeof(*cq));
 	cq->entries = n;
 	cq->mask = n - 1;
+	cq->idle_mask = IDLE_POLLS - 1;
 	cq->user = user;
 	cq->channel = channel;
 	pthread_mutex_lock(&ctx->lock);
@@ -295,6 +297,28 @@ static inline bool on_daemons_cpu(const struct softhca_context *ctx)
 	       !__atomic_load_n(&uar->daemon_asleep, __ATOMIC_RELAXED);
 }
 
+/* The CQ has been empty for a while, or the daemon is dead. Returns as softhca_poll_cq(). cq.lock is
+ * held, and is no more when it returns. */
+static __attribute__((noinline)) int found_idle(struct softhca_cq *cq, int n, struct softhca_wc *wc)
+{
+	struct softhca_context *ctx = cq->node.ctx;
+	bool look = cq->idle % IDLE_POLLS == 0 || ctx_dead(ctx);
+	int done;
+
+	spin_unlock(&cq->lock);
+	if (cq->idle_mask == YIELD_POLLS - 1)
+		sched_yield();
+	if (!look || ctx_alive(ctx) || n <= 0)
+		return 0;
+	done = flush_orphans(cq, n, wc);
+	return done ? done : -EIO;
+}
+
+void softhca_yield_when_empty(struct softhca_cq *cq)
+{
+	cq->idle_mask = YIELD_POLLS - 1;
+}
+
 int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc)
 {
 	uint32_t consumed, end;
@@ -320,13 +344,8 @@ int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc)
 		cq->idle = 0;
 		__atomic_store_n(&cq->record->consumer_index, consumed, __ATOMIC_RELEASE);
 		yielded_enough(cq->node.ctx);
-	} else if (unlikely(++cq->idle >= IDLE_POLLS || ctx_dead(cq->node.ctx))) {
-		cq->idle = 0;
-		spin_unlock(&cq->lock);
-		if (ctx_alive(cq->node.ctx) || n <= 0)
-			return 0;
-		done = flush_orphans(cq, n, wc);
-		return done ? done : -EIO;
+	} else if (unlikely(!(++cq->idle & cq->idle_mask) || ctx_dead(cq->node.ctx))) {
+		return found_idle(cq, n, wc);
 	} else if (unlikely(n > 0 && on_daemons_cpu(cq->node.ctx))) {
 		spin_unlock(&cq->lock);
 		yield_to_daemon(cq->node.ctx);

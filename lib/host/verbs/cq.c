@@ -2,15 +2,10 @@
 /*
  * Completion queues: create, resize, destroy, poll (hot), arm. Any thread.
  */
-#include <sched.h>
 #include <stdlib.h>
 #include "cq.h"
 #include "handles.h"
 #include "operations.h"
-
-/* Programs poll as if the device were hardware, but it is a program too, and may need this very
- * core: after this many empty polls, some microseconds, the core is yielded. */
-enum { POLLS_TO_YIELD = 512 };
 
 /* libsofthca's completions are those of verbs: the same numbers at the same offsets. */
 #define SAME_PLACE(field)                                                                          \
@@ -72,6 +67,8 @@ static struct shca_cq *create_cq(struct ibv_context *c, uint32_t entries, void *
 		free(cq);
 		return NULL;
 	}
+	/* Programs poll as if the device were hardware, but it is a program, too. */
+	softhca_yield_when_empty(cq->cq);
 	cq->ibv.context = c;
 	cq->ibv.channel = channel;
 	cq->ibv.cq_context = user;
@@ -143,24 +140,9 @@ VERBS_PUBLIC int ibv_destroy_cq(struct ibv_cq *ibv)
 
 /* ---- poll and arm ---- */
 
-void found_empty(struct shca_cq *cq)
+int shca_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
-	uint32_t times = __atomic_load_n(&cq->empty, __ATOMIC_RELAXED) + 1;
-
-	__atomic_store_n(&cq->empty, times, __ATOMIC_RELAXED);
-	if (unlikely(times % POLLS_TO_YIELD == 0))
-		sched_yield();
-}
-
-int shca_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
-{
-	struct shca_cq *cq = to_shca_cq(ibv);
-	int done = softhca_poll_cq(cq->cq, n, (struct softhca_wc *)wc);
-
-	if (likely(done > 0))
-		return done;
-	found_empty(cq);
-	return done < 0 ? -1 : 0;
+	return softhca_poll_cq(to_shca_cq(cq)->cq, n, (struct softhca_wc *)wc);
 }
 
 int shca_req_notify_cq(struct ibv_cq *cq, int solicited_only)

@@ -3,8 +3,6 @@
 #define VERBS_CQ_H
 #include "verbs_priv.h"
 
-/* A poll found nothing: yields now and then. */
-void found_empty(struct shca_cq *cq);
 /* Sets the functions of an extended CQ that `wc_flags` request. */
 void cq_ex_fill(struct shca_cq *cq, uint64_t wc_flags);
 

@@ -17,10 +17,8 @@ static inline int cq_ex_take(struct shca_cq *cq)
 {
 	int done = softhca_poll_cq(cq->cq, 1, &cq->now);
 
-	if (unlikely(done != 1)) {
-		found_empty(cq);
+	if (unlikely(done != 1))
 		return done == 0 ? ENOENT : EIO;
-	}
 	cq->ex.status = (enum ibv_wc_status)cq->now.status;
 	cq->ex.wr_id = cq->now.wr_id;
 	return 0;

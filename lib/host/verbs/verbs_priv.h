@@ -6,7 +6,7 @@
  * structure that the program holds, and refers to the object of libsofthca that does the work.
  *
  * Functions of the public interface return as their man pages say: pointers with errno, 0 or a
- * positive errno value (ibv_poll_cq(): a count or -1). Those of libsofthca return -errno.
+ * positive errno value (ibv_poll_cq(): a count, or negative). Those of libsofthca return -errno.
  */
 #include <assert.h>
 #include <errno.h>
@@ -162,7 +162,6 @@ struct shca_cq {
 	struct handle handle;
 	struct softhca_cq *cq;
 	struct softhca_wc now; /* current entry of an extended poll: cq_ex.c */
-	uint32_t empty;	       /* empty polls; atomic */
 	uint32_t polled;       /* atomic; 1: a thread is between start_poll() and end_poll() */
 	bool single_thread;
 };

@@ -344,6 +344,12 @@ enum softhca_wc_sl {
  * unsignaled ones.
  */
 SOFTHCA_API int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc);
+/*
+ * From now on softhca_poll_cq() yields the CPU after each 1024 empty polls in a row: for programs
+ * that poll as if the device needed no CPU, when it or another program may need this very one. Call
+ * it before the first poll.
+ */
+SOFTHCA_API void softhca_yield_when_empty(struct softhca_cq *cq);
 
 /*
  * Requests one event for the next completion (with solicited_only: the next solicited or failed
