@@ -140,14 +140,20 @@ static inline void prefetch_write(const void *p)
 #endif
 }
 
-/* Prefetches the slot AHEAD places further on, if it is free. Its line is in the cache of the daemon,
- * which has read the last descriptor there; the locked instructions of a post would wait for it. */
-static inline void prefetch_slot(const struct work_queue *q, uint32_t head, uint32_t room)
+/* Prefetches the slot AHEAD places further on, if it is free, for a descriptor as long as the one at
+ * head. Its lines are in the cache of the daemon, which has read the last descriptor there; the locked
+ * instructions of a post, and the stores behind, would wait for them. */
+static inline void prefetch_slot(const struct work_queue *q, uint32_t head, uint32_t room,
+				 uint32_t bytes)
 {
-	enum { AHEAD = 4 };
+	enum { AHEAD = 4, LINE = 64 };
+	const uint8_t *slot = q->buffer + ((size_t)((head + AHEAD) & q->mask) << q->shift);
 
-	if (likely(room > AHEAD))
-		prefetch_write(q->buffer + ((size_t)((head + AHEAD) & q->mask) << q->shift));
+	if (unlikely(room <= AHEAD))
+		return;
+	prefetch_write(slot);
+	for (uint32_t at = LINE; unlikely(at < bytes); at += LINE)
+		prefetch_write(slot + at);
 }
 
 /* ---- send ---- */
@@ -344,10 +350,10 @@ posting_add(struct softhca_qp *qp, struct posting *p, const struct softhca_send_
 
 	if (unlikely(p->room == 0))
 		return p->rc = -ENOMEM;
-	prefetch_slot(sq, p->head, p->room);
 	units = unlikely(wr->opcode > 15) ? 0 : put_wqe(qp, wr, op, wqe);
 	if (unlikely(units == 0))
 		return p->rc = -EINVAL;
+	prefetch_slot(sq, p->head, p->room, units * UNIT_BYTES);
 	sq->wr_id[index] = wr->wr_id;
 	if (p->before) {
 		p->before->nda_nop = offset | op->user;
@@ -507,7 +513,7 @@ int softhca_post_recv(struct softhca_qp *qp, struct softhca_recv_wr *wr,
 			rc = room == 0 ? -ENOMEM : -EINVAL;
 			break;
 		}
-		prefetch_slot(rq, head, room);
+		prefetch_slot(rq, head, room, 0);
 		put_receive(wr, rq->shift, 0, rq->buffer + ((size_t)index << rq->shift));
 		rq->wr_id[index] = wr->wr_id;
 		head++;
