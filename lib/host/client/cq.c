@@ -17,8 +17,8 @@
 
 enum {
 	CQ_ENTRIES_MIN = 2,
-	IDLE_POLLS = 1 << 15,  /* empty polls between two checks of the socket */
-	YIELD_POLLS = 1 << 10, /* and between two yields, of a CQ that yields: some microseconds */
+	IDLE_POLLS = 1 << 15, /* empty polls between two checks of the socket */
+	YIELD_POLLS = 1 << 9, /* and between two yields, of a CQ that yields: some microseconds */
 };
 
 /* ---- create and destroy ---- */

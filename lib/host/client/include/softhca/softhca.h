@@ -345,7 +345,7 @@ enum softhca_wc_sl {
  */
 SOFTHCA_API int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc);
 /*
- * From now on softhca_poll_cq() yields the CPU after each 1024 empty polls in a row: for programs
+ * From now on softhca_poll_cq() yields the CPU after each 512 empty polls in a row: for programs
  * that poll as if the device needed no CPU, when it or another program may need this very one. Call
  * it before the first poll.
  */
