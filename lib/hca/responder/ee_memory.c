@@ -112,7 +112,8 @@ enum ee_state step_send_scatter(struct ee_work *w)
 	if (w->qp->service == SERVICE_UD)
 		w->outcome = scatter_grh(w);
 	if (likely(w->outcome == OUTCOME_OK))
-		w->outcome = scatter(w, src, w->a->payload_bytes, bypasses_caches(w->e, w->total, 0));
+		w->outcome =
+			scatter(w, src, w->a->payload_bytes, bypasses_caches(w->e, w->total, 0));
 	if (unlikely(w->outcome != OUTCOME_OK))
 		return w->then ? EE_IDLE : EE_ASYNC_ERROR;
 	if (unlikely(!payload_held(w)))

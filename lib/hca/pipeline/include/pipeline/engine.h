@@ -64,8 +64,8 @@ struct engine_settings {
 	uint32_t pipeline_depth; /* requests of one QP between WQEScheduler and
 				    RequesterTransControl */
 	uint32_t timer_tick_ns, timer_slots;
-	uint32_t nt_copy_bytes; /* written this far ahead, payload bypasses the caches; 0: never */
-	uint32_t loss_recovery; /* enum loss_recovery */
+	uint32_t nt_copy_bytes;	 /* written this far ahead, payload bypasses the caches; 0: never */
+	uint32_t loss_recovery;	 /* enum loss_recovery */
 	uint32_t first_probe_us; /* of a QP that knows no round trip; 0: none */
 	uint32_t cc;		 /* enum congestion_control */
 	struct dcqcn_params dcqcn;
