@@ -706,7 +706,7 @@ static uint32_t visit_starved(struct engine *e, unsigned *room, uint32_t left)
 
 /*
  * What all turns of a poll may spend. Where payload is copied, a quantum: more would push it out of
- * the caches before the next stages read it. Where packets refer to it, two: the copy at the other
+ * the caches before the next stages read it. Where packets may refer to it, two: the copy at the other
  * end empties the L1 cache, and what a round then fetches again costs half as much per packet.
  */
 static inline uint32_t poll_bytes(const struct engine *e)

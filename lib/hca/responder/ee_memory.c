@@ -151,12 +151,10 @@ enum ee_state step_vtp_cmd(struct ee_work *w)
 
 	if (w->op->kind == WIRE_KIND_READ)
 		return vtp_read(w);
-	if (w->op->flags & WIRE_START) {
+	if (w->op->flags & WIRE_START)
 		w->write = (struct write_addr){.va = h->va, .rkey = h->rkey, .left = h->dma_len};
-		walk_on(&w->qp->ee_walk, h->va, h->dma_len);
-	} else {
+	else
 		w->write = load_addr(w);
-	}
 	s = v2p_request(w->e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA,
 			&(struct v2p_access){.pd = w->qp->pd,
 					     .qpn = qp_number(w->qp),
@@ -165,7 +163,11 @@ enum ee_state step_vtp_cmd(struct ee_work *w)
 					     .length = bytes,
 					     .rights = ACCESS_REMOTE_WRITE},
 			&w->addr, &w->run);
-	return likely(s == V2P_SUCCESS) ? EE_WRITE_DATA : refused(w, s, OUTCOME_REMOTE_ACCESS);
+	if (unlikely(s != V2P_SUCCESS))
+		return refused(w, s, OUTCOME_REMOTE_ACCESS);
+	if ((w->op->flags & (WIRE_START | WIRE_END)) == WIRE_START)
+		walk_on(&w->qp->ee_walk, h->va, h->dma_len);
+	return EE_WRITE_DATA;
 }
 
 /* A packet that crosses a page border. */
@@ -200,7 +202,9 @@ enum ee_state step_write_data(struct ee_work *w)
 {
 	const uint8_t *src = w->payload;
 	uint32_t bytes = w->a->payload_bytes;
-	bool nt = bypasses_caches(w->e, (uint64_t)w->total - bytes + w->write.left,
+	/* Not the last packet: who polls the last byte is to find all before it. */
+	bool nt = !(w->op->flags & WIRE_END) &&
+		  bypasses_caches(w->e, (uint64_t)w->total - bytes + w->write.left,
 				  walk_bytes(&w->qp->ee_walk));
 	enum v2p_state s;
 

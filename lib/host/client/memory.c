@@ -14,7 +14,7 @@
 #include "regions.h"
 #include "shared.h"
 
-enum { CHUNK_PAGES = 512 };
+enum { CHUNK_PAGES = 512, HUGE_BYTES = 2 << 20 };
 
 int sealed_memory(size_t bytes, void **addr)
 {
@@ -28,9 +28,11 @@ int sealed_memory(size_t bytes, void **addr)
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
 		*addr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (*addr != MAP_FAILED) {
-		/* Both are hints: where shmem_enabled is `advise`, in pages of 2 MiB. */
-		(void)madvise(*addr, bytes, MADV_HUGEPAGE);
-		(void)madvise(*addr, bytes, MADV_POPULATE_WRITE);
+		/* A hint for where shmem_enabled is `advise`; whole pages, or it would cost one. */
+		if (bytes >= HUGE_BYTES)
+			(void)madvise(*addr, bytes & ~(size_t)(HUGE_BYTES - 1), MADV_HUGEPAGE);
+		if (madvise(*addr, bytes, MADV_POPULATE_WRITE)) /* before Linux 5.14 */
+			(void)region_populate(*addr, bytes);
 		return fd;
 	}
 	err = errno;

@@ -409,7 +409,9 @@ static inline int posting_ring(struct softhca_qp *qp, const struct posting *p)
 	return rc;
 }
 
-/* `opcodes`: as softhca_post_send_of() has it; 0: all. */
+enum { ALL_OPCODES = -1 };
+
+/* `opcodes`: as softhca_post_send_of() has it, or ALL_OPCODES. */
 static inline __attribute__((always_inline)) int post_send(struct softhca_qp *qp, uint32_t opcodes,
 							   struct softhca_send_wr *wr,
 							   struct softhca_send_wr **bad_wr)
@@ -421,7 +423,8 @@ static inline __attribute__((always_inline)) int post_send(struct softhca_qp *qp
 	spin_lock(&qp->sq.lock);
 	posting_begin(qp, &p);
 	for (; wr && !p.rc; wr = wr->next) {
-		if (opcodes && unlikely(!(opcodes >> (wr->opcode & 31) & 1)))
+		if (opcodes != (uint32_t)ALL_OPCODES &&
+		    unlikely(!(opcodes >> (wr->opcode & 31) & 1)))
 			p.rc = -EOPNOTSUPP;
 		else
 			posting_add(qp, &p, wr);
@@ -442,7 +445,7 @@ static inline __attribute__((always_inline)) int post_send(struct softhca_qp *qp
 int softhca_post_send(struct softhca_qp *qp, struct softhca_send_wr *wr,
 		      struct softhca_send_wr **bad_wr)
 {
-	return post_send(qp, 0, wr, bad_wr);
+	return post_send(qp, ALL_OPCODES, wr, bad_wr);
 }
 
 int softhca_post_send_of(struct softhca_qp *qp, uint32_t opcodes, struct softhca_send_wr *wr,

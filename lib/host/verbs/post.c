@@ -128,14 +128,19 @@ static __attribute__((noinline)) int post_converted(struct shca_qp *qp, struct i
 int shca_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct shca_qp *qp = to_shca_qp(ibv);
+	struct softhca_send_wr *stopped;
 	int rc;
 
 	if (ibv->qp_type == IBV_QPT_UD)
 		return post_converted(qp, wr, bad);
-	rc = softhca_post_send_of(qp->qp, UNCHANGED, (struct softhca_send_wr *)wr,
-				  (struct softhca_send_wr **)bad);
-	/* Those before *bad are posted. */
-	return unlikely(rc == -EOPNOTSUPP) ? post_converted(qp, *bad, bad) : -rc;
+	rc = softhca_post_send_of(qp->qp, UNCHANGED, (struct softhca_send_wr *)wr, &stopped);
+	if (likely(!rc))
+		return 0;
+	wr = (struct ibv_send_wr *)stopped; /* those before it are posted */
+	if (rc == -EOPNOTSUPP)
+		return post_converted(qp, wr, bad);
+	*bad = wr;
+	return -rc;
 }
 
 int shca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)

@@ -4,7 +4,8 @@
 #include "engine_fixture.h"
 
 #define KIB 1024ull
-#define GIB (1ull << 30)
+#define MIB (KIB * KIB)
+#define GIB (KIB * MIB)
 
 TEST(walk__goes_on_or_begins_again)
 {
@@ -13,16 +14,16 @@ TEST(walk__goes_on_or_begins_again)
 	} rows[] = {
 		{5 * GIB, 128 * KIB, 128 * KIB},
 		{5 * GIB + 128 * KIB, 128 * KIB, 256 * KIB}, /* behind it */
-		{5 * GIB + 320 * KIB, 64 * KIB, 384 * KIB},  /* a step is left out */
-		{5 * GIB + 320 * KIB, 64 * KIB, 64 * KIB},   /* the same again */
-		{5 * GIB + 512 * KIB, 64 * KIB, 64 * KIB},   /* a jump */
-		{5 * GIB + 576 * KIB, 4 * KIB, 64 * KIB},    /* parts of a step ... */
-		{5 * GIB + 580 * KIB, 60 * KIB, 128 * KIB},  /* ... and the rest */
+		{5 * GIB + 320 * KIB, 64 * KIB, 384 * KIB},  /* the largest gap */
+		{5 * GIB + 376 * KIB, 8 * KIB, 8 * KIB},     /* the last bytes again */
+		{5 * GIB + 452 * KIB, 64 * KIB, 64 * KIB},   /* a jump */
+		{5 * GIB + 516 * KIB, 1 * KIB, 64 * KIB},    /* parts of a page ... */
+		{5 * GIB + 517 * KIB, 3 * KIB, 68 * KIB},    /* ... and the rest */
 		{4 * GIB, 64 * KIB, 64 * KIB},		     /* back */
-		{4 * GIB + 64 * KIB, 2 * GIB, 2 * GIB + 64 * KIB},
-		{6 * GIB + 64 * KIB, 2 * GIB, 4 * GIB - 64 * KIB}, /* no more than that is known */
-		{8 * GIB + 64 * KIB, 64 * KIB, 4 * GIB - 64 * KIB},
-		{5 * GIB, 0, 0},
+		{4 * GIB + 64 * KIB, 100 * MIB, 100 * MIB + 64 * KIB},
+		{4 * GIB + 64 * KIB + 100 * MIB, 2 * GIB, 256 * MIB - 4 * KIB}, /* the most */
+		{6 * GIB + 64 * KIB + 100 * MIB, 64 * KIB, 256 * MIB - 4 * KIB},
+		{5 * GIB + MIB, 0, 0},
 	};
 	struct walk w = {0};
 

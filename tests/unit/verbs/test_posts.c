@@ -191,6 +191,7 @@ TEST_PAIR(rc__windows_in_a_list, IBV_QPT_RC)
 	around[1].next = NULL;
 	wr[0].next = &around[1];
 	assert_int_equal(ibv_post_send(p->qp[1], around, &bad), 0);
+	assert_null(bad);
 	wait_for(p, 3, wc);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(wc[i].wr_id, i);

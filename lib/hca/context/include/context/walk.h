@@ -8,33 +8,33 @@
  */
 #include <stdint.h>
 
-enum { WALK_STEP_LOG = 16 };
+/* A write that begins at most this many pages behind the last one goes on. */
+enum { WALK_PAGE_LOG = 12, WALK_GAP_PAGES = 16 };
 
-/* In steps of 2^WALK_STEP_LOG bytes; positions modulo 2^16 steps. A hint needs no more. */
+/* Pages of 4 KiB, modulo 2^16 and saturating. A hint needs no more. */
 struct walk {
-	uint16_t at; /* where the last write ended */
-	uint16_t steps;
+	uint16_t end; /* where the last write ended */
+	uint16_t ahead;
 };
 
-/* Notes a write. Returns how far it has come since it began, or last turned back or jumped; bytes,
- * 4 GiB at most. */
-static inline uint64_t walk_on(struct walk *w, uint64_t from, uint64_t bytes)
-{
-	uint64_t to = from + bytes;
-	uint16_t jump = (uint16_t)((from >> WALK_STEP_LOG) - w->at);
-	uint64_t steps = (to >> WALK_STEP_LOG) - (from >> WALK_STEP_LOG);
-
-	if (jump <= 1)
-		steps += w->steps + jump;
-	w->steps = steps < UINT16_MAX ? (uint16_t)steps : UINT16_MAX;
-	w->at = (uint16_t)(to >> WALK_STEP_LOG);
-	return (uint64_t)w->steps << WALK_STEP_LOG;
-}
-
-/* Where walk_on() last found it. */
 static inline uint64_t walk_bytes(const struct walk *w)
 {
-	return (uint64_t)w->steps << WALK_STEP_LOG;
+	return (uint64_t)w->ahead << WALK_PAGE_LOG;
+}
+
+/* Notes a write. Returns how far it has come since it began, or last turned back or jumped; bytes,
+ * not quite 256 MiB at most. */
+static inline uint64_t walk_on(struct walk *w, uint64_t at, uint64_t bytes)
+{
+	uint64_t from = at >> WALK_PAGE_LOG, to = (at + bytes) >> WALK_PAGE_LOG;
+	uint16_t gap = (uint16_t)(from - w->end);
+	uint64_t ahead = to - from;
+
+	if (gap <= WALK_GAP_PAGES)
+		ahead += w->ahead + gap;
+	w->ahead = ahead < UINT16_MAX ? (uint16_t)ahead : UINT16_MAX;
+	w->end = (uint16_t)to;
+	return walk_bytes(w);
 }
 
 #endif

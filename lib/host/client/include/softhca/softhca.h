@@ -770,7 +770,8 @@ struct softhca_recv_wr {
  */
 SOFTHCA_API int softhca_post_send(struct softhca_qp *qp, struct softhca_send_wr *wr,
 				  struct softhca_send_wr **bad_wr);
-/* The same for the opcodes in `opcodes` (a bit for each); any other is refused as -EOPNOTSUPP. */
+/* The same for the opcodes in `opcodes` (a bit for each, of those that there are); any other is
+ * refused as -EOPNOTSUPP. */
 SOFTHCA_API int softhca_post_send_of(struct softhca_qp *qp, uint32_t opcodes,
 				     struct softhca_send_wr *wr, struct softhca_send_wr **bad_wr);
 
