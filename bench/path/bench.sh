@@ -37,6 +37,7 @@ perf send_lat -n 20000
 perf read_lat -n 20000
 perf --dead-peer || failed=$?
 printf '\n=== softhca-post\n'
+start --set daemon.poll=busy # else most posts have to wake it
 "${beside[@]}" "$build/app/softhca" run -- "$build/bench/post/softhca-post" || failed=$?
 stop
 printf '\n=== many clients\n'
