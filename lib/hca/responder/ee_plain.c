@@ -5,7 +5,7 @@
  * never refuses a packet: what is irregular in any way is left to the states.
  * Stage responder_exec.
  */
-#include "base/copy_payload.h"
+#include "base/copy_bytes.h"
 #include "ee_plain.h"
 #include "ee_train.h"
 #include "pipeline/train.h"
@@ -28,7 +28,7 @@ static inline bool write_plain(struct engine *e, const struct qp *qp, const stru
 	if (!(qp->access & ACCESS_REMOTE_WRITE) || h->dma_len != bytes ||
 	    unlikely(!ee_map_remote(e, qp, h->rkey, h->va, bytes, ACCESS_REMOTE_WRITE, &to)))
 		return false;
-	copy_payload(to, a->payload, bytes, bypasses_caches(e, bytes, 0));
+	copy_bytes(to, a->payload, bytes);
 	return true;
 }
 
@@ -43,7 +43,7 @@ static inline bool send_plain(struct engine *e, struct counters *c, struct qp *q
 	if (!rwm_sees_single(qp, &entry) || entry.bytes < bytes ||
 	    unlikely(!ee_map_entry(e, qp, &entry, bytes, &to)))
 		return false;
-	copy_payload(to, a->payload, bytes, bypasses_caches(e, bytes, 0));
+	copy_bytes(to, a->payload, bytes);
 	ee_complete(e, c, qp, &cqe, a->headers.se);
 	rwm_release_wqe(qp);
 	call_note(&e->stage[STAGE_RESPONDER_EXEC], CALL_EE_RWM, EE_RWM_CALLS_PLAIN);

@@ -409,7 +409,7 @@ static inline int posting_ring(struct softhca_qp *qp, const struct posting *p)
 	return rc;
 }
 
-enum { ALL_OPCODES = -1 };
+#define ALL_OPCODES UINT32_MAX
 
 /* `opcodes`: as softhca_post_send_of() has it, or ALL_OPCODES. */
 static inline __attribute__((always_inline)) int post_send(struct softhca_qp *qp, uint32_t opcodes,
@@ -423,8 +423,7 @@ static inline __attribute__((always_inline)) int post_send(struct softhca_qp *qp
 	spin_lock(&qp->sq.lock);
 	posting_begin(qp, &p);
 	for (; wr && !p.rc; wr = wr->next) {
-		if (opcodes != (uint32_t)ALL_OPCODES &&
-		    unlikely(!(opcodes >> (wr->opcode & 31) & 1)))
+		if (opcodes != ALL_OPCODES && unlikely(!(opcodes >> (wr->opcode & 31) & 1)))
 			p.rc = -EOPNOTSUPP;
 		else
 			posting_add(qp, &p, wr);
