@@ -30,15 +30,8 @@ ways=(
 	'UDP (iperf3, sockperf)|sockets udp'
 )
 
-scratch=$(mktemp -d)
-export SOFTHCA_SOCKET=$scratch/socket RUNTIME_DIRECTORY=$scratch
-"$build/app/softhcad" --socket "$SOFTHCA_SOCKET" --set daemon.log_level=warning </dev/null &
-daemon=$!
-trap 'kill "$daemon"; wait "$daemon" 2>/dev/null; rm -rf "$scratch"' EXIT
-until [ -S "$SOFTHCA_SOCKET" ]; do
-	kill -0 "$daemon"
-	sleep 0.1
-done
+. "$here/../path/daemon.sh"
+start
 run=("$build/app/softhca" run --)
 port=$((10000 + RANDOM % 20000)) # another one for each transfer
 

@@ -6,17 +6,9 @@
 # ping-pong (two programs on CPUs 0 and 1, no daemon) beside them. `taskset -c 0,1` gives two CPUs.
 set -euo pipefail
 build=$1 rounds=${2:-5}
-scratch=$(mktemp -d)
-export SOFTHCA_SOCKET=$scratch/socket
+. "$(dirname "$0")/../path/daemon.sh"
+start
 port=$((20000 + RANDOM % 20000))
-
-"$build/app/softhcad" --set "daemon.socket=$SOFTHCA_SOCKET" >"$scratch/daemon" 2>&1 &
-daemon=$!
-trap 'kill "$daemon"; wait "$daemon" 2>/dev/null; rm -rf "$scratch"' EXIT
-until [ -S "$SOFTHCA_SOCKET" ]; do
-	kill -0 "$daemon"
-	sleep 0.1
-done
 
 # both PROGRAM...: server on hca0, client on hca1. The client's output.
 both() {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# For bench.sh and goodput.sh, which read it: a daemon of the benchmark's own, with two HCAs joined by rings on a
+# For the scripts here and in ../compare that read it: a daemon of the benchmark's own, with two HCAs joined by rings on a
 # private socket. Sets scratch, a folder of the benchmark's, and beside, in front of clients. $build: the build.
 scratch=$(mktemp -d /tmp/softhca-bench.XXXXXX)
 daemon=

@@ -81,14 +81,14 @@ static int wait_for_burst(const struct way *w, uint64_t mark)
 static int take_burst(unsigned way)
 {
 	uint64_t cycles, until;
-	int done = ways[way]->poll(BURST, &cycles), more;
+	int done = ways[way]->poll(ways[way], BURST, &cycles), more;
 
 	if (done == BURST)
 		add(way, POLL_BURST, (double)cycles / BURST);
 	else if (settle_ns < SETTLE_NS_MAX)
 		settle_ns *= 2;
 	for (until = now_ns() + STUCK_NS; done >= 0 && done < BURST; done += more) {
-		more = ways[way]->poll(BURST - done, &cycles);
+		more = ways[way]->poll(ways[way], BURST - done, &cycles);
 		if (more < 0 || now_ns() > until)
 			return way_fail("completions", more < 0 ? EIO : ETIMEDOUT);
 	}
@@ -126,7 +126,7 @@ static int take_round(unsigned round)
 		for (unsigned form = 0; form < FORMS; form++)
 			if (take_turn(way, (enum form)form, true))
 				return -1;
-		add(way, POLL_EMPTY, (double)ways[way]->poll_empty() / EMPTY_POLLS);
+		add(way, POLL_EMPTY, (double)ways[way]->poll_empty(ways[way]) / EMPTY_POLLS);
 	}
 	return 0;
 }

@@ -49,8 +49,10 @@ static int connect(struct side *s, const struct side *to)
 	return error ? way_fail("connect", -error) : 0;
 }
 
-static int open_ends(struct ends *e, struct way *w, const char *device, const char *peer)
+static int open_ends(struct way *w, const char *device, const char *peer)
 {
+	struct ends *e = w->ends;
+
 	if (open_side(&e->ours, device) || open_side(&e->theirs, peer) ||
 	    connect(&e->ours, &e->theirs) || connect(&e->theirs, &e->ours))
 		return -1;
@@ -59,8 +61,9 @@ static int open_ends(struct ends *e, struct way *w, const char *device, const ch
 	return 0;
 }
 
-static int poll_ends(struct ends *e, int n, uint64_t *cycles)
+static int poll_ends(const struct way *w, int n, uint64_t *cycles)
 {
+	const struct ends *e = w->ends;
 	struct softhca_cq *cq = e->ours.cq;
 	struct softhca_wc wc[BURST];
 	uint64_t begin = cycles_now();
@@ -73,8 +76,9 @@ static int poll_ends(struct ends *e, int n, uint64_t *cycles)
 	return done;
 }
 
-static uint64_t poll_empty_ends(struct ends *e)
+static uint64_t poll_empty_ends(const struct way *w)
 {
+	const struct ends *e = w->ends;
 	struct softhca_cq *cq = e->ours.cq;
 	struct softhca_wc wc[BURST];
 	uint64_t begin = cycles_now();
@@ -85,11 +89,6 @@ static uint64_t poll_empty_ends(struct ends *e)
 }
 
 /* ---- lists ---- */
-
-static int list_open(struct way *w, const char *device, const char *peer)
-{
-	return open_ends(&list, w, device, peer);
-}
 
 static void fill(const struct way *w, enum form form, struct softhca_send_wr *wr,
 		 struct softhca_sge *sge)
@@ -128,22 +127,7 @@ static int list_post(const struct way *w, enum form form, uint64_t *cycles)
 	return error;
 }
 
-static int list_poll(int n, uint64_t *cycles)
-{
-	return poll_ends(&list, n, cycles);
-}
-
-static uint64_t list_poll_empty(void)
-{
-	return poll_empty_ends(&list);
-}
-
 /* ---- batches ---- */
-
-static int batch_open(struct way *w, const char *device, const char *peer)
-{
-	return open_ends(&batch, w, device, peer);
-}
 
 /* One request that changes from message to message, as a program has it that does not keep lists. */
 static int batch_post(const struct way *w, enum form form, uint64_t *cycles)
@@ -174,25 +158,12 @@ static int batch_post(const struct way *w, enum form form, uint64_t *cycles)
 	return error;
 }
 
-static int batch_poll(int n, uint64_t *cycles)
-{
-	return poll_ends(&batch, n, cycles);
-}
+#define WAY(e, calls, posts)                                                                       \
+	{                                                                                          \
+		.ends = (e), .post_calls = (calls), .poll_calls = "softhca_poll_cq",               \
+		.open = open_ends, .post = (posts), .poll = poll_ends,                             \
+		.poll_empty = poll_empty_ends                                                      \
+	}
 
-static uint64_t batch_poll_empty(void)
-{
-	return poll_empty_ends(&batch);
-}
-
-struct way native_list = {.post_calls = "softhca_post_send",
-			  .poll_calls = "softhca_poll_cq",
-			  .open = list_open,
-			  .post = list_post,
-			  .poll = list_poll,
-			  .poll_empty = list_poll_empty};
-struct way native_batch = {.post_calls = "softhca_post_add",
-			   .poll_calls = "softhca_poll_cq",
-			   .open = batch_open,
-			   .post = batch_post,
-			   .poll = batch_poll,
-			   .poll_empty = batch_poll_empty};
+struct way native_list = WAY(&list, "softhca_post_send", list_post);
+struct way native_batch = WAY(&batch, "softhca_post_add", batch_post);

@@ -17,9 +17,10 @@ struct side {
 	union ibv_gid gid;
 };
 struct ends {
+	bool extended; /* queue pairs and CQs */
 	struct side ours, theirs;
 };
-static struct ends list, batch;
+static struct ends list, batch = {.extended = true};
 
 static struct ibv_context *open_device(const char *name)
 {
@@ -103,10 +104,11 @@ static int connect(struct side *s, const struct side *to)
 	return error ? way_fail("connect", error) : 0;
 }
 
-static int open_ends(struct ends *e, struct way *w, const char *device, const char *peer,
-		     bool extended)
+static int open_ends(struct way *w, const char *device, const char *peer)
 {
-	if (open_side(&e->ours, device, extended) || open_side(&e->theirs, peer, extended) ||
+	struct ends *e = w->ends;
+
+	if (open_side(&e->ours, device, e->extended) || open_side(&e->theirs, peer, e->extended) ||
 	    connect(&e->ours, &e->theirs) || connect(&e->theirs, &e->ours))
 		return -1;
 	w->from = e->ours.mr->addr;
@@ -115,11 +117,6 @@ static int open_ends(struct ends *e, struct way *w, const char *device, const ch
 }
 
 /* ---- lists ---- */
-
-static int list_open(struct way *w, const char *device, const char *peer)
-{
-	return open_ends(&list, w, device, peer, false);
-}
 
 static void fill(const struct way *w, enum form form, struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
@@ -157,7 +154,7 @@ static int list_post(const struct way *w, enum form form, uint64_t *cycles)
 	return error;
 }
 
-static int list_poll(int n, uint64_t *cycles)
+static int list_poll(const struct way *w, int n, uint64_t *cycles)
 {
 	struct ibv_cq *cq = ibv_cq_ex_to_cq(list.ours.cq);
 	struct ibv_wc wc[BURST];
@@ -171,7 +168,7 @@ static int list_poll(int n, uint64_t *cycles)
 	return done;
 }
 
-static uint64_t list_poll_empty(void)
+static uint64_t list_poll_empty(const struct way *w)
 {
 	struct ibv_cq *cq = ibv_cq_ex_to_cq(list.ours.cq);
 	struct ibv_wc wc[BURST];
@@ -183,11 +180,6 @@ static uint64_t list_poll_empty(void)
 }
 
 /* ---- batches ---- */
-
-static int batch_open(struct way *w, const char *device, const char *peer)
-{
-	return open_ends(&batch, w, device, peer, true);
-}
 
 static inline int post_batches(const struct way *w, unsigned size, bool is_inline)
 {
@@ -223,7 +215,7 @@ static int batch_post(const struct way *w, enum form form, uint64_t *cycles)
 	return error;
 }
 
-static int batch_poll(int n, uint64_t *cycles)
+static int batch_poll(const struct way *w, int n, uint64_t *cycles)
 {
 	struct ibv_poll_cq_attr attr = {0};
 	struct ibv_cq_ex *cq = batch.ours.cq;
@@ -241,7 +233,7 @@ static int batch_poll(int n, uint64_t *cycles)
 	return failed ? -1 : done;
 }
 
-static uint64_t batch_poll_empty(void)
+static uint64_t batch_poll_empty(const struct way *w)
 {
 	struct ibv_poll_cq_attr attr = {0};
 	struct ibv_cq_ex *cq = batch.ours.cq;
@@ -254,13 +246,15 @@ static uint64_t batch_poll_empty(void)
 
 struct way verbs_list = {.post_calls = "ibv_post_send",
 			 .poll_calls = "ibv_poll_cq",
-			 .open = list_open,
+			 .ends = &list,
+			 .open = open_ends,
 			 .post = list_post,
 			 .poll = list_poll,
 			 .poll_empty = list_poll_empty};
 struct way verbs_batch = {.post_calls = "ibv_wr_*",
 			  .poll_calls = "ibv_start_poll",
-			  .open = batch_open,
+			  .ends = &batch,
+			  .open = open_ends,
 			  .post = batch_post,
 			  .poll = batch_poll,
 			  .poll_empty = batch_poll_empty};

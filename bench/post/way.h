@@ -42,14 +42,15 @@ struct way {
 	const char *post_calls, *poll_calls; /* as the table names them */
 	uint8_t *from;			     /* BURST messages of BYTES each ... */
 	const volatile uint8_t *to;	     /* ... and where they arrive */
+	void *ends;			     /* the queue pairs, of the file's own type */
 	/* Connects it, from `device` to `peer`. 0, or -1: said on stderr. */
 	int (*open)(struct way *w, const char *device, const char *peer);
 	/* Posts a burst. 0 or an error of the calls; the cycles that they took in *cycles. */
 	int (*post)(const struct way *w, enum form form, uint64_t *cycles);
 	/* Polls once for up to n completions. Returns how many it took, -1: one had an error. */
-	int (*poll)(int n, uint64_t *cycles);
+	int (*poll)(const struct way *w, int n, uint64_t *cycles);
 	/* Polls the empty CQ EMPTY_POLLS times. Cycles of all. */
-	uint64_t (*poll_empty)(void);
+	uint64_t (*poll_empty)(const struct way *w);
 };
 
 extern struct way native_list, native_batch; /* native.c */
