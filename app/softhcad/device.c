@@ -2,6 +2,7 @@
 /* One HCA of the daemon: its port, its tables and pipeline, its command unit. Control thread. */
 #include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <rte_memory.h>
@@ -160,13 +161,25 @@ static int make_port(struct device *v)
 	return ret ? ret : port_start(v->port);
 }
 
+static int make_kicks(struct device *v)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	v->kicks = epoll_create1(EPOLL_CLOEXEC);
+	v->kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (v->kicks < 0 || v->kick_fd < 0)
+		return -errno;
+	return epoll_ctl(v->kicks, EPOLL_CTL_ADD, v->kick_fd, &event) ? -errno : 0;
+}
+
 int device_create(struct device *v, const struct hca_section *section, struct pools *pools,
 		  struct lcores *lcores)
 {
 	struct port_info info;
 	int ret;
 
-	*v = (struct device){.section = section, .lcores = lcores, .pools = pools, .kick_fd = -1};
+	*v = (struct device){
+		.section = section, .lcores = lcores, .pools = pools, .kicks = -1, .kick_fd = -1};
 	ret = take_buffers(v);
 	if (ret)
 		return device_failed(v, "buffers", ret);
@@ -180,9 +193,9 @@ int device_create(struct device *v, const struct hca_section *section, struct po
 	ret = make_ceu(v, &info);
 	if (ret)
 		return device_failed(v, "command unit", ret);
-	v->kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (v->kick_fd < 0)
-		return device_failed(v, "eventfd", -errno);
+	ret = make_kicks(v);
+	if (ret)
+		return device_failed(v, "kicks", ret);
 	LOG(INFO, "hca %s: %s%s%s, %02x:%02x:%02x:%02x:%02x:%02x, path MTU %u, %u engine%s, %u QPs",
 	    section->name, port_type_name(section->port.type), section->port.device[0] ? " " : "",
 	    section->port.device, info.mac[0], info.mac[1], info.mac[2], info.mac[3], info.mac[4],
@@ -201,8 +214,10 @@ void device_destroy(struct device *v)
 		port_destroy(v->port);
 	if (v->kick_fd >= 0)
 		close(v->kick_fd);
+	if (v->kicks >= 0)
+		close(v->kicks);
 	give_buffers(v);
-	*v = (struct device){.kick_fd = -1};
+	*v = (struct device){.kicks = -1, .kick_fd = -1};
 }
 
 /* Makes every module release what it holds for queue pairs, which belongs to the daemon's pools. */

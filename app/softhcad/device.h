@@ -24,7 +24,8 @@ struct device {
 	struct port *port;
 	struct hca *hca;
 	struct ceu *ceu;
-	int kick_fd; /* written by the control socket if a client rings while we sleep; -1: none */
+	int kicks;   /* an epoll set: what wakes lcores with doorbells of this HCA; -1: none */
+	int kick_fd; /* one of its eventfds, the control thread's; -1: none */
 	bool link_up;
 	/* Modules of the engine are measured until then (softhca show runtime); 0: they are not. */
 	uint64_t measured_until_ns[ENGINES_MAX];

@@ -107,6 +107,7 @@ void device_describe(struct device *v, struct control_device *out)
 	*out = (struct control_device){.guid = device_guid(v),
 				       .hca = v->hca,
 				       .ceu = v->ceu,
+				       .kicks = v->kicks,
 				       .kick_eventfd = v->kick_fd,
 				       .ops = {.port = answer_port,
 					       .gid = answer_gid,

@@ -187,7 +187,7 @@ int daemon_start(struct daemon *d, const struct config_cpus *cpus)
 
 	pthread_mutex_init(&d->lock, NULL);
 	for (unsigned i = 0; i < HCA_MAX; i++)
-		d->devices[i].kick_fd = -1;
+		d->devices[i].kicks = d->devices[i].kick_fd = -1;
 	d->shares = shares_create(privileges_user(&d->config));
 	if (!d->shares)
 		return -ENOMEM;

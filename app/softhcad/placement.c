@@ -199,7 +199,7 @@ int placement_place(struct lcores *l, const struct device *v)
 	for (unsigned e = 0; e < v->section->engines; e++) {
 		for (unsigned s = 0; s < STAGE_COUNT && !ret; s++)
 			ret = lcore_loop_place(loop_on(l, v->section->cpu[e][s]), v->hca,
-					       &v->hca->engines[e], s, v->kick_fd);
+					       &v->hca->engines[e], s, v->kicks);
 	}
 	return ret;
 }

@@ -163,6 +163,7 @@ static void start(void)
 			"--log-level=softhca:1",
 			"--log-level=lib.eal:3"};
 	struct control_device device = {.name = "hca0",
+					.kicks = -1,
 					.kick_eventfd = -1,
 					.ops = {.port = port_facts,
 						.gid = port_gid,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The control socket: listens, accepts, and serves each session in turn. One thread polls the
- * listener, each client's connection and each client's bell. Never waits for a client. Control
+ * listener and each client's connection. Never waits for a client. Control
  * thread.
  */
 #include <errno.h>
@@ -24,7 +24,6 @@
 #include "users.h"
 
 enum {
-	BELL_DRAIN_MAX = 64,
 	HELLO_TIMEOUT_MS = 30000,
 	TURN_NS_MAX = NS_IN_S / 10, /* what a turn counts for in control.attended_ns */
 };
@@ -34,24 +33,24 @@ uint64_t control_now_ns(void)
 	return monotonic_ns();
 }
 
-int control_watch(int epoll, int fd, struct source *source, uint32_t events)
+static int watch_connection(struct client *client)
 {
-	struct epoll_event ev = {.events = EPOLLIN | events, .data.ptr = source};
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = client};
 
-	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+	return epoll_ctl(client->user->epoll, EPOLL_CTL_ADD, client->fd, &ev) ? -errno : 0;
 }
 
 /* A copy of it may exist, here or elsewhere: closing alone would leave it in the set. */
-void control_unwatch(struct client *client, int fd)
+void control_unwatch(struct client *client)
 {
-	epoll_ctl(client->user->epoll, EPOLL_CTL_DEL, fd, NULL);
+	epoll_ctl(client->user->epoll, EPOLL_CTL_DEL, client->fd, NULL);
 }
 
 /* A client that waits for an answer is not read, only watched for its end. */
 void control_rearm(struct client *client, bool readable)
 {
 	struct epoll_event ev = {.events = EPOLLRDHUP | (readable ? EPOLLIN : 0),
-				 .data.ptr = &client->socket_source};
+				 .data.ptr = client};
 
 	epoll_ctl(client->user->epoll, EPOLL_CTL_MOD, client->fd, &ev);
 }
@@ -275,7 +274,7 @@ int control_adopt(struct control *c, int fd)
 	}
 	client->control = c;
 	client->fd = fd;
-	client->bell = -1;
+	client->bell = client->kick = -1;
 	client->id = ++c->connections;
 	client->begun_ns = control_now_ns();
 	client->silent_ns = c->attended_ns;
@@ -286,11 +285,9 @@ int control_adopt(struct control *c, int fd)
 	/* The capabilities are those of what the process executes by now, which may be a setuid
 	 * program: only a superuser who connected has the rights that they stand for. */
 	client->ipc_owner = who.uid == 0 && segments_all_allowed(who.pid);
-	client->socket_source = (struct source){.kind = SOURCE_CLIENT, .client = client};
-	client->bell_source = (struct source){.kind = SOURCE_BELL, .client = client};
 	rc = user_add_client(client);
 	if (!rc) {
-		rc = control_watch(client->user->epoll, fd, &client->socket_source, EPOLLRDHUP);
+		rc = watch_connection(client);
 		if (rc)
 			user_remove_client(client);
 	}
@@ -333,7 +330,7 @@ void client_end(struct client *client)
 	if (client->gone)
 		TAILQ_REMOVE(&c->ended, client, of_ended);
 	else
-		control_unwatch(client, client->fd);
+		control_unwatch(client);
 	if (client->handed_over)
 		close_later(client->fd, &client->shares);
 	else
@@ -384,35 +381,6 @@ static void accept_clients(struct control *c)
 				rc == -EBUSY ? "refused, as threads wait too long for its holes"
 					     : "no room for another client");
 	}
-}
-
-/* Takes a message and closes any descriptors with it. False: there is none. */
-static bool drain_bell(int fd, struct share_client *from)
-{
-	union close_later_control room;
-	char byte;
-	struct iovec iov = {.iov_base = &byte, .iov_len = sizeof(byte)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &room,
-			     .msg_controllen = sizeof(room)};
-
-	if (recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
-		return false;
-	close_later_receive(&msg, NULL, 0, from);
-	return true;
-}
-
-/* The client has rung a doorbell while the lcore sleeps. */
-static void bell_rung(struct client *client)
-{
-	const struct device *d = client->device;
-	uint64_t one = 1;
-
-	for (int i = 0; i < BELL_DRAIN_MAX && drain_bell(client->bell, &client->shares); i++)
-		;
-	if (d->config.kick_eventfd >= 0 && write(d->config.kick_eventfd, &one, sizeof(one)) < 0)
-		return; /* its counter is full: it is readable as it is */
 }
 
 /* ---- memory that failed ---- */
@@ -512,19 +480,8 @@ static void look_for_holes(struct control *c)
 
 /* ---- the turn ---- */
 
-unsigned int control_serve(const struct source *source, uint32_t events)
+unsigned int control_serve(struct client *client, uint32_t events)
 {
-	struct client *client = source->client;
-
-	if (source->kind == SOURCE_BELL) {
-		if (client->bell >= 0 && users_may_serve(client)) {
-			uint64_t begun = control_now_ns();
-
-			bell_rung(client);
-			users_charge(client, begun);
-		}
-		return 0;
-	}
 	if (client->pending && (events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)))
 		client_lost(client);
 	return session_serve(client);
@@ -691,7 +648,7 @@ static void tell_clients(struct control *c, unsigned int device, enum eqe_type t
 			eq_post(&h->completion, &h->counters, i, type, number);
 	completion_notify(&h->completion, &h->counters);
 	if (d->config.kick_eventfd >= 0 && write(d->config.kick_eventfd, &one, sizeof(one)) < 0)
-		return;
+		return; /* its counter is full: it is readable as it is */
 }
 
 void control_port_changed(struct control *c, unsigned int device, bool up)

@@ -126,13 +126,6 @@ enum {
 	RETRY_WAITS = 7, /* how long a request waits before it is asked again: 1, 2, 4 ... 64 ms */
 };
 
-/* Each fd in an epoll set has one of these. */
-enum source_kind { SOURCE_CLIENT, SOURCE_BELL };
-struct source {
-	uint8_t kind;
-	struct client *client;
-};
-
 /* What came with a message. */
 struct descriptors {
 	int fd[MESSAGE_FDS_MAX];
@@ -147,9 +140,9 @@ struct client {
 	struct user *user;
 	struct share_client shares;
 	struct device *device; /* NULL before HELLO */
-	struct source socket_source, bell_source;
 	int fd;
 	int bell;	/* our end; -1 before HELLO */
+	int kick;	/* an eventfd; -1 before HELLO */
 	uint32_t index; /* in device->clients */
 	uint32_t id;	/* for logs: counts connections */
 	uint64_t begun_ns;
@@ -266,7 +259,7 @@ struct control {
  * all's. */
 enum { LOOKED_NS_MAX = 100000000, LOOKED_ALL_NS_MAX = 250000000 };
 
-void control_unwatch(struct client *client, int fd);
+void control_unwatch(struct client *client);
 
 /* Ends the client's session: it is destroyed at the end of the turn, and not served until then. */
 static inline void client_lost(struct client *client)
@@ -275,7 +268,7 @@ static inline void client_lost(struct client *client)
 		return;
 	client->gone = true;
 	TAILQ_INSERT_TAIL(&client->control->ended, client, of_ended);
-	control_unwatch(client, client->fd);
+	control_unwatch(client);
 }
 
 enum { NS_IN_MS = 1000000, NS_IN_S = 1000000000 };
@@ -298,10 +291,9 @@ void client_waited(struct client *client, uint64_t ns);
 void user_waited(struct control *c, struct share_user *u, uint32_t uid, uint64_t ns);
 /* Ends the client's connection at once, and frees all that it has. */
 void client_end(struct client *client);
-int control_watch(int epoll, int fd, struct source *source, uint32_t events);
 void control_rearm(struct client *client, bool readable);
-/* Serves a descriptor that is ready. Returns the number of requests. */
-unsigned int control_serve(const struct source *source, uint32_t events);
+/* Serves a client whose connection is ready. Returns the number of requests. */
+unsigned int control_serve(struct client *client, uint32_t events);
 /* Frees the tables of a device that nobody uses any more. */
 void device_close(struct device *d);
 

@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/nodes.h"
@@ -192,22 +194,35 @@ static void hello_reply(struct client *client, struct control_hello_reply *out)
 	memcpy(out->device, d->config.name, sizeof(out->device));
 }
 
-/* The bell: the far end is the client's, ours can be neither read nor made blocking by it. */
+/* The bell: the far end is the client's, which can only read it: nothing waits in ours to be closed. */
 static int bell_make(struct client *client, int *theirs)
 {
-	int pair[2], rc;
+	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	rc = control_watch(client->user->epoll, pair[0], &client->bell_source, 0);
-	if (rc) {
-		close(pair[0]);
-		close(pair[1]);
-		return rc;
-	}
 	client->bell = pair[0];
 	*theirs = pair[1];
-	return 0;
+	return shutdown(pair[0], SHUT_RD) ? -errno : 0;
+}
+
+/* The kick wakes the lcores that watch the device's set. Nobody reads it, so each write counts as
+ * an edge. */
+static int kick_make(struct client *client)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int kicks = client->device->config.kicks;
+
+	client->kick = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (client->kick < 0)
+		return -errno;
+	return kicks >= 0 && epoll_ctl(kicks, EPOLL_CTL_ADD, client->kick, &event) ? -errno : 0;
+}
+
+int run_get_kick(struct call *call)
+{
+	call->reply_fd = fcntl(call->client->kick, F_DUPFD_CLOEXEC, 0);
+	return call->reply_fd < 0 ? -errno : 0;
 }
 
 /* The client's page, event queue, doorbells. Undone by teardown. */
@@ -228,6 +243,8 @@ static int client_attach(struct client *client, int *theirs)
 	if (rc)
 		return rc;
 	rc = bell_make(client, theirs);
+	if (!rc)
+		rc = kick_make(client);
 	if (rc)
 		return rc;
 	eq = (struct ceu_eq){.page = page, .eventfd = client->bell};

@@ -6,6 +6,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 #include "base/close_later.h"
 #include "capture.h"
 #include "multicast.h"
@@ -74,6 +76,19 @@ static void drop_all(struct client *client, enum object_kind kind)
 	}
 }
 
+/* The client, or who has a copy of its kick, could go on waking the lcores: closing alone would leave
+ * it in the set. */
+static void close_wakeups(struct client *client)
+{
+	if (client->kick >= 0) {
+		epoll_ctl(client->device->config.kicks, EPOLL_CTL_DEL, client->kick, NULL);
+		close(client->kick);
+	}
+	if (client->bell >= 0)
+		close(client->bell);
+	client->bell = client->kick = -1;
+}
+
 void client_teardown(struct client *client)
 {
 	struct device *d = client->device;
@@ -96,11 +111,7 @@ void client_teardown(struct client *client)
 	client->runs = NULL;
 	share_give(&client->shares, SHARE_ranges, client->run_count);
 	client->run_count = client->run_room = 0;
-	if (client->bell >= 0) {
-		control_unwatch(client, client->bell);
-		close_later(client->bell, &client->shares);
-	}
-	client->bell = -1;
+	close_wakeups(client);
 	client->queue_pd = NULL;
 	client->device = NULL;
 }

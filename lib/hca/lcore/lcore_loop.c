@@ -7,8 +7,8 @@
  * and sleeps only if that round found nothing either. The announcement holds until a round finds
  * work. Events without a wake-up (frames from the wire, timers) wait for the timeout at most.
  *
- * The eventfds are watched edge-triggered and never read: each write wakes every lcore that
- * watches, and none takes a wake-up away from another.
+ * The eventfds are watched edge-triggered, those of clients through a set of their HCA, and never
+ * read: each write wakes every lcore that watches, and none takes a wake-up away from another.
  */
 #include <errno.h>
 #include <sched.h>
@@ -79,7 +79,7 @@ static void add_hca(struct lcore_loop *l, struct hca *h, struct counters *counte
 }
 
 int lcore_loop_place(struct lcore_loop *l, struct hca *h, struct engine *e, enum stage_id id,
-		     int kick_fd)
+		     int kicks)
 {
 	l->stages[l->stage_count++] = (struct placed_stage){.engine = e, .id = id};
 	add_engine(l->engines, &l->engine_count, e);
@@ -89,7 +89,7 @@ int lcore_loop_place(struct lcore_loop *l, struct hca *h, struct engine *e, enum
 	add_engine(l->bells, &l->bell_count, e);
 	dbp_set_cpu(e, l->cpu);
 	dbp_set_asleep(e, l->announced); /* as those that are here already */
-	return lcore_watch(l, kick_fd);
+	return lcore_watch(l, kicks);
 }
 
 static bool is_engine_of(const struct engine *e, const struct hca *h)

@@ -149,7 +149,7 @@ struct event_queue {
 
 struct softhca_context {
 	int fd;
-	int bell;
+	int bell, kick;
 	pthread_mutex_t lock, rpc, event_lock;
 	struct look look;     /* rpc: for the reply */
 	pthread_cond_t acked; /* with event_lock: a CQ's events were acknowledged */

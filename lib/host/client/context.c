@@ -139,7 +139,7 @@ int ctx_call_for_number(struct softhca_context *ctx, enum control_type type, con
 
 /* ---- open and close ---- */
 
-/* HELLO: passes the page of doorbells and event queue, receives the bell. 0, -errno. */
+/* HELLO: passes the page of doorbells and event queue, receives the bell, then the kick. 0, -errno. */
 static int hello(struct softhca_context *ctx, const char *device)
 {
 	struct control_hello in = {.version = CONTROL_VERSION};
@@ -160,7 +160,10 @@ static int hello(struct softhca_context *ctx, const char *device)
 	close(fd);
 	if (rc)
 		return rc;
-	return ctx->bell < 0 || ctx->hello.version != CONTROL_VERSION ? -EPROTO : 0;
+	if (ctx->bell < 0 || ctx->hello.version != CONTROL_VERSION)
+		return -EPROTO;
+	rc = ctx_call(ctx, CONTROL_GET_KICK, NULL, 0, NULL, 0, -1, &ctx->kick);
+	return !rc && ctx->kick < 0 ? -EPROTO : rc;
 }
 
 static bool believable(const struct control_hello_reply *limit)
@@ -189,6 +192,8 @@ static void context_free(struct softhca_context *ctx)
 	event_queue_destroy(&ctx->async);
 	if (ctx->bell >= 0)
 		close(ctx->bell);
+	if (ctx->kick >= 0)
+		close(ctx->kick);
 	if (ctx->wake >= 0)
 		close(ctx->wake);
 	if (ctx->fd >= 0)
@@ -208,7 +213,7 @@ static struct softhca_context *context_new(void)
 	if (!ctx)
 		return NULL;
 	memset(ctx, 0, sizeof(*ctx));
-	ctx->fd = ctx->bell = ctx->wake = ctx->async.fd = -1;
+	ctx->fd = ctx->bell = ctx->kick = ctx->wake = ctx->async.fd = -1;
 	pthread_mutex_init(&ctx->lock, NULL);
 	pthread_mutex_init(&ctx->rpc, NULL);
 	pthread_mutex_init(&ctx->event_lock, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See hca_fixture.h. The threads are the test's own; the link copies each frame, as a wire does. */
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <time.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
@@ -363,6 +364,7 @@ void fixture_start(struct fixture *f, const struct fixture_total *totals, bool p
 	config.hello_timeout_ms = fixture_hello_ms;
 	f->shares = config.shares = shares_create(geteuid());
 	DIE_IF(!f->shares);
+	device.kicks = f->kicks = epoll_create1(EPOLL_CLOEXEC);
 	device.hca = f->hca;
 	device.ceu = f->ceu;
 	device.ctx = f;
@@ -415,6 +417,7 @@ void fixture_kill_control(struct fixture *f)
 	DIE_IF(shares_holders(f->shares, NULL, 0));
 	shares_destroy(f->shares);
 	f->shares = NULL;
+	close(f->kicks);
 }
 
 void fixture_stop(struct fixture *f)

@@ -19,6 +19,7 @@ struct fixture {
 	struct ceu *ceu;
 	struct control *control;
 	char path[64];	    /* of the socket */
+	int kicks;	    /* control_device.kicks */
 	int resolve_again;  /* how often resolve answers -EAGAIN before it knows; atomic */
 	int resolve_result; /* what it answers then */
 	bool would_ask;	    /* what would_ask answers; atomic */

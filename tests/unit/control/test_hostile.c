@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages of a hostile client: each must end its own connection or be refused, leak nothing and
  * hurt no other client. */
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include "../lingering.h"
@@ -279,38 +280,15 @@ TEST(replies__never_read)
 	assert_true(fixture_wait_clients(&f, 0));
 }
 
-/* Says HELLO; the far end of the bell. */
-static int open_with_bell(int fd)
-{
-	const struct {
-		struct control_header header;
-		struct control_hello body;
-	} m = {{.type = CONTROL_HELLO, .length = sizeof(m.body)}, {.version = CONTROL_VERSION}};
-	int page = raw_memfd(sizeof(struct client_page), RAW_SEALS), bell = -1;
-	union close_later_control room;
-	uint8_t bytes[CONTROL_BYTES_MAX];
-	struct iovec iov = {.iov_base = bytes, .iov_len = sizeof(bytes)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &room,
-			     .msg_controllen = sizeof(room)};
-
-	raw_send(fd, &m, sizeof(m), &page, 1);
-	assert_true(recvmsg(fd, &msg, 0) > 0);
-	assert_int_equal(close_later_receive(&msg, &bell, 1, NULL), 1);
-	close(page);
-	return bell;
-}
-
-/* Descriptors whose last close waits: with a message, too many with one, left in the queue, and
- * over the bell. Nobody else waits. */
+/* Descriptors whose last close waits: with a message, too many with one, left in the queue. Nobody
+ * else waits. */
 TEST(descriptors__that_do_not_close)
 {
 	const struct control_header query = {.type = CONTROL_QUERY_PORT}, bad = {.type = 0};
 	uint64_t begun = lingering_now_ms();
 	struct control_hello_reply hello;
 	struct raw bystander = raw_client(f.path);
-	int peer[4], fds[64], fd, bell;
+	int peer[3] = {-1, -1, -1}, fds[64], fd;
 
 	for (unsigned int n = 1; n <= 64; n *= 64) {
 		fd = raw_open(f.path, &hello);
@@ -329,45 +307,71 @@ TEST(descriptors__that_do_not_close)
 	close_later(fds[0], NULL);
 	assert_int_equal(raw_receive(fd, NULL, 0), RAW_GONE);
 	close(fd);
-	fd = raw_connect(f.path);
-	bell = open_with_bell(fd);
-	fds[0] = lingering(&peer[3]);
-	raw_send(bell, &bad, 1, fds, 1);
-	close_later(fds[0], NULL);
-	close(bell);
-	close(fd);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 3; i++)
 		assert_int_equal(raw_number(bystander.fd, CONTROL_DESTROY_QP, bystander.qpn),
 				 i ? -ENOENT : 0);
 	close(bystander.fd);
 	assert_true(fixture_wait_clients(&f, 0));
 	assert_true(lingering_now_ms() - begun < LINGER_LEAST_MS);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 3; i++)
 		close(peer[i]);
 	close_later_finish();
 }
 
-/* Its bell is not closed yet, because other holders do not close it: it is not read any more. */
-TEST(bell__of_a_client_that_has_gone)
+/* The descriptor that comes with the answer to a request. */
+static int ask_for_descriptor(int fd, const void *request, size_t n, const int *passed)
 {
-	enum { SLOW = 30 };
-	int fd = raw_connect(f.path), bell = open_with_bell(fd), peer[SLOW];
-	int bystander = raw_connect(f.path); /* its user remains */
-	uint64_t turns;
+	union close_later_control room;
+	uint8_t bytes[CONTROL_BYTES_MAX];
+	struct iovec iov = {.iov_base = bytes, .iov_len = sizeof(bytes)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &room,
+			     .msg_controllen = sizeof(room)};
+	int got = -1;
 
-	for (int i = 0; i < SLOW; i++)
-		close_later(lingering(&peer[i]), NULL);
+	raw_send(fd, request, n, passed, passed ? 1 : 0);
+	assert_true(recvmsg(fd, &msg, 0) > 0);
+	assert_int_equal(close_later_receive(&msg, &got, 1, NULL), 1);
+	return got;
+}
+
+/* Only the daemon writes into the bell, so that nothing waits in it to be closed. The kick wakes
+ * lcores as often as the client likes, whatever it does to it, and no longer than the client is
+ * there, although a copy remains. */
+TEST(wakeups__are_one_way)
+{
+	const struct {
+		struct control_header header;
+		struct control_hello body;
+	} hello = {{.type = CONTROL_HELLO, .length = sizeof(hello.body)},
+		   {.version = CONTROL_VERSION}};
+	const struct control_header get_kick = {.type = CONTROL_GET_KICK};
+	const uint64_t most = UINT64_MAX - 1;
+	int page = raw_memfd(sizeof(struct client_page), RAW_SEALS), fd = raw_connect(f.path);
+	int bell = ask_for_descriptor(fd, &hello, sizeof(hello), &page);
+	int kick = ask_for_descriptor(fd, &get_kick, sizeof(get_kick), NULL);
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+	int lcore = epoll_create1(0);
+
+	assert_int_equal(send(bell, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL), -1);
+	assert_int_equal(errno, EPIPE);
+	assert_int_equal(epoll_ctl(lcore, EPOLL_CTL_ADD, f.kicks, &event), 0);
+	assert_int_equal(epoll_wait(lcore, &event, 1, 0), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(eventfd_write(kick, 1), 0);
+		assert_int_equal(epoll_wait(lcore, &event, 1, 0), 1);
+		assert_int_equal(epoll_wait(lcore, &event, 1, 0), 0);
+	}
+	assert_int_equal(write(kick, &most, sizeof(most)), -1); /* too many: it is not blocked */
 	close(fd);
-	assert_true(fixture_wait_clients(&f, 1));
-	turns = fixture_turns();
-	send(bell, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL); /* fails if it is closed by now */
-	usleep(100000);
-	assert_in_range(fixture_turns() - turns, 0, 200); /* otherwise one follows the other */
-	close(bystander);
+	assert_true(fixture_wait_clients(&f, 0));
+	eventfd_write(kick, 1);
+	assert_int_equal(epoll_wait(lcore, &event, 1, 0), 0);
+	close(lcore);
+	close(kick);
 	close(bell);
-	for (int i = 0; i < SLOW; i++)
-		close(peer[i]);
-	close_later_finish();
+	close(page);
 }
 
 /* The daemon (which is in this process) has no descriptor left: who connects is notified, and who

@@ -10,17 +10,19 @@
  * of order: control_when()) ends the connection. Everything the client created is destroyed when
  * the connection ends.
  *
- * The bell: a Unix SOCK_DGRAM pair that the daemon creates for each client. The daemon writes a
- * datagram into it after putting events into the client's event queue if client_page.waiting was
- * set; the client writes one after ringing a doorbell if uar_page.daemon_asleep was set. The
- * content is ignored; a full socket counts as success. (Not an eventfd: a hostile side could drain,
- * fill or make blocking a descriptor that both sides write.)
+ * Wake-ups. The bell is a Unix SOCK_DGRAM pair that the daemon creates for each client, and writes a
+ * datagram into after putting events into the client's event queue if client_page.waiting was set;
+ * the content is ignored, a full socket counts as success, and the client cannot write into it. The
+ * kick is an eventfd of each client, which the client adds 1 to after ringing a doorbell if
+ * uar_page.daemon_asleep was set. It wakes the lcores themselves, which neither read nor write it:
+ * whatever a hostile client does to it, it does to nobody else. (So the bell is none: a client could
+ * fill it, or make its writer block.)
  */
 #include <stdint.h>
 #include <assert.h>
 #include "host-abi/trace_record.h"
 
-#define CONTROL_VERSION	       13u
+#define CONTROL_VERSION	       14u
 #define CONTROL_BYTES_MAX      512
 #define CONTROL_TEXT_BYTES_MAX 65536 /* of the reply to VIEW */
 

@@ -58,8 +58,9 @@ struct control_device {
 	uint64_t guid;
 	struct hca *hca;
 	struct ceu *ceu;
-	/* Written when a client rings its bell because uar_page.daemon_asleep is set; an eventfd of
-	 * the daemon, non-blocking, never passed to clients; -1: none. */
+	int kicks; /* an epoll set, in which clients' kicks are while they exist; -1: none */
+	/* Wakes the lcores after events of the daemon; an eventfd, non-blocking, never passed to
+	 * clients; -1: none. */
 	int kick_eventfd;
 	struct control_port_ops ops;
 	void *ctx;

@@ -74,13 +74,13 @@ enum { LOOP_READY = 1, LOOP_ENDED };
 int lcore_loop_init(struct lcore_loop *l);
 void lcore_loop_close(struct lcore_loop *l);
 
-/* Adds a stage to the end of the round; kick_fd is the eventfd of the stage's HCA and stays the
- * caller's. 0; -errno. */
+/* Adds a stage to the end of the round; kicks is the epoll set of what wakes the lcores of the
+ * stage's HCA (nobody waits on it otherwise) and stays the caller's. 0; -errno. */
 int lcore_loop_place(struct lcore_loop *l, struct hca *h, struct engine *e, enum stage_id id,
-		     int kick_fd);
+		     int kicks);
 
 /* Takes the stages of an HCA out of the round again; the loop is not running. epoll drops the
- * kick_fd when its last descriptor is closed. Lcores that were its peers stay so: waking them costs
+ * kicks when its last descriptor is closed. Lcores that were its peers stay so: waking them costs
  * little. */
 void lcore_loop_remove(struct lcore_loop *l, const struct hca *h);
 
