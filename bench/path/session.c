@@ -113,6 +113,8 @@ static int open_queues(struct session *s, struct side *side)
 					  side->channel);
 	if (!side->send_cq || !side->recv_cq)
 		return session_fail("create CQ", errno);
+	softhca_yield_when_empty(side->send_cq);
+	softhca_yield_when_empty(side->recv_cq);
 	if (o->srq && open_srq(s, side))
 		return -1;
 	side->ends = calloc(o->qps, sizeof(*side->ends));

@@ -238,6 +238,7 @@ struct softhca_cq {
 	struct softhca_qp *last; /* the QP of the last completion */
 	uint32_t idle;		 /* empty polls in a row */
 	uint32_t idle_mask;	 /* after how many, less 1, to do more than look */
+	bool yields;		 /* softhca_yield_when_empty() */
 };
 
 struct work_queue {

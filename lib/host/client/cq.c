@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "base/monotonic.h"
 #include "context.h"
 #include "cq.h"
 #include "events.h"
@@ -19,6 +20,10 @@ enum {
 	CQ_ENTRIES_MIN = 2,
 	IDLE_POLLS = 1 << 15, /* empty polls between two checks of the socket */
 	YIELD_POLLS = 1 << 9, /* and between two yields, of a CQ that yields: some microseconds */
+	/* A yield that took longer than this let another thread run; one that took very long, a
+	 * thread that does not yield. */
+	YIELD_NS_RUN = 1000,
+	YIELD_NS_HOGGED = 50000,
 };
 
 /* ---- create and destroy ---- */
@@ -268,13 +273,18 @@ static inline bool ours(const struct cqe *e)
 
 /* The CQ is empty, and the daemon needs the CPU that we are on. It yields to us, too, while it sees
  * that we yield. */
-static __attribute__((noinline)) void yield_to_daemon(struct softhca_context *ctx)
+static void tell_daemon(struct softhca_context *ctx)
 {
 	struct uar_page *uar = &ctx->page->uar;
 
 	publish_cpu(ctx);
 	if (!__atomic_load_n(&uar->client_yields, __ATOMIC_RELAXED))
 		__atomic_store_n(&uar->client_yields, 1, __ATOMIC_RELAXED);
+}
+
+static __attribute__((noinline)) void yield_to_daemon(struct softhca_context *ctx)
+{
+	tell_daemon(ctx);
 	sched_yield();
 }
 
@@ -297,6 +307,21 @@ static inline bool on_daemons_cpu(const struct softhca_context *ctx)
 	       !__atomic_load_n(&uar->daemon_asleep, __ATOMIC_RELAXED);
 }
 
+/* A thread that polls on our CPU as we do, such as the peer that we poll for, would have to wait for
+ * our time slice to end: while one runs when we yield, each empty poll yields. One that keeps the CPU
+ * for long gets it no more often than before. */
+static void yield_and_learn(struct softhca_cq *cq)
+{
+	uint64_t took_ns = monotonic_ns();
+	uint32_t mask = YIELD_POLLS - 1;
+
+	sched_yield();
+	took_ns = monotonic_ns() - took_ns;
+	if (took_ns > YIELD_NS_RUN && took_ns < YIELD_NS_HOGGED)
+		mask = 0;
+	__atomic_store_n(&cq->idle_mask, mask, __ATOMIC_RELAXED);
+}
+
 /* The CQ has been empty for a while, or the daemon is dead. Returns as softhca_poll_cq(). cq.lock is
  * held, and is no more when it returns. */
 static __attribute__((noinline)) int found_idle(struct softhca_cq *cq, int n, struct softhca_wc *wc)
@@ -306,8 +331,11 @@ static __attribute__((noinline)) int found_idle(struct softhca_cq *cq, int n, st
 	int done;
 
 	spin_unlock(&cq->lock);
-	if (cq->idle_mask == YIELD_POLLS - 1)
-		sched_yield();
+	if (cq->yields) {
+		if (on_daemons_cpu(ctx))
+			tell_daemon(ctx);
+		yield_and_learn(cq);
+	}
 	if (!look || ctx_alive(ctx) || n <= 0)
 		return 0;
 	done = flush_orphans(cq, n, wc);
@@ -317,6 +345,7 @@ static __attribute__((noinline)) int found_idle(struct softhca_cq *cq, int n, st
 void softhca_yield_when_empty(struct softhca_cq *cq)
 {
 	cq->idle_mask = YIELD_POLLS - 1;
+	cq->yields = true;
 }
 
 int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc)

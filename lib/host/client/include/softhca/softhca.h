@@ -345,9 +345,9 @@ enum softhca_wc_sl {
  */
 SOFTHCA_API int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc);
 /*
- * From now on softhca_poll_cq() yields the CPU after each 512 empty polls in a row: for programs
- * that poll as if the device needed no CPU, when it or another program may need this very one. Call
- * it before the first poll.
+ * From now on softhca_poll_cq() yields the CPU after each 512 empty polls in a row, and after each
+ * empty poll while another thread takes short turns on it: for programs that poll as if the device
+ * needed no CPU, when it or another program may need this very one. Call it before the first poll.
  */
 SOFTHCA_API void softhca_yield_when_empty(struct softhca_cq *cq);
 
