@@ -84,6 +84,7 @@ static int set_impairment(struct port *port, struct port_queue *q)
 		impairment_set(q->impair, c);
 	if (q->impair || !impairment_wanted(c))
 		return 0;
+	__atomic_store_n(&port->link.unannounced, 1, __ATOMIC_RELAXED);
 	made = impairment_create(c, q->id, port->packet_pool, q->count, rte_get_tsc_hz());
 	__atomic_store_n(&q->impair, made, __ATOMIC_RELEASE);
 	return made ? 0 : -ENOMEM;
@@ -324,6 +325,7 @@ int port_create(const struct port_config *config, struct rte_mempool *packet_poo
 	port->driver = drivers[config->type];
 	port->packet_pool = packet_pool;
 	port->clone_pool = clone_pool;
+	port->link.unannounced = config->type != PORT_RING;
 	ports[slot] = port;
 	error = port_build(port);
 	if (error) {

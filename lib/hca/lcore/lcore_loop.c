@@ -15,16 +15,21 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 #include <rte_pause.h>
 #include "base/log.h"
 #include "context/pacing.h"
 #include "lcore/lcore_loop.h"
+#include "link/link_port.h"
 #include "pipeline/parking.h"
+#include "requester/requester.h"
+#include "responder/responder.h"
 #include "send-queue/send_queue.h"
 
 enum {
-	CONTENDED_NS = 20000,	       /* if a yield took longer than this, another thread ran */
+	YIELDED_NS = 1000,    /* if a yield took longer than this, another thread ran, ... */
+	CONTENDED_NS = 20000, /* ... and than this, one that does not yield */
 	CONTENDED_FOR_NS = 1000000000, /* checking again costs a time slice */
 	UNCONTENDED_FOR_NS = 1000000,
 };
@@ -32,10 +37,11 @@ enum {
 enum {
 	CLOCK_GRAIN_NS = 256, /* least step published to an engine that lcores share */
 };
+#define NS_PER_S 1000000000
 
 static int lcore_watch(struct lcore_loop *l, int fd)
 {
-	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = fd};
 
 	if (epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &event) && errno != EEXIST)
 		return -errno;
@@ -44,17 +50,22 @@ static int lcore_watch(struct lcore_loop *l, int fd)
 
 int lcore_loop_init(struct lcore_loop *l)
 {
+	int error;
+
 	l->sleep_ns = LOOP_SLEEP_NS_MIN;
 	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (l->wake_fd < 0 || l->epoll_fd < 0)
+	l->alarm_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (l->wake_fd < 0 || l->alarm_fd < 0 || l->epoll_fd < 0)
 		return -errno;
-	return lcore_watch(l, l->wake_fd);
+	error = lcore_watch(l, l->wake_fd);
+	return error ? error : lcore_watch(l, l->alarm_fd);
 }
 
 void lcore_loop_close(struct lcore_loop *l)
 {
 	close(l->wake_fd);
+	close(l->alarm_fd);
 	close(l->epoll_fd);
 }
 
@@ -213,21 +224,64 @@ static uint64_t paced_ns(const struct lcore_loop *l)
 	return least_ns;
 }
 
+/* May there soon be work that nobody wakes us for? */
+static bool soon_due(const struct placed_stage *s)
+{
+	switch (s->id) {
+	case STAGE_HEADER_PARSE:
+		return __atomic_load_n(&s->engine->link->unannounced, __ATOMIC_RELAXED);
+	case STAGE_REQUESTER_RECV:
+		return requester_is_due_soon(s->engine);
+	case STAGE_RESPONDER_EXEC:
+		return responder_is_due_soon(s->engine);
+	default:
+		return false;
+	}
+}
+
+/* How long to sleep if nobody wakes us: from sleep to sleep longer. */
+static uint64_t longest_ns(struct lcore_loop *l)
+{
+	const uint64_t most_ns = __atomic_load_n(&l->sleep_ns_max, __ATOMIC_RELAXED);
+	uint64_t ns = l->sleep_ns;
+
+	l->sleep_ns = RTE_MIN(2 * l->sleep_ns, most_ns);
+	for (unsigned i = 0; i < l->stage_count; i++)
+		if (soon_due(&l->stages[i]))
+			return ns;
+	return most_ns;
+}
+
+/* Sees that we wake within that time. Setting a timer makes a virtual machine's host work for longer
+ * than all else that a sleep takes. So one that is set stays, although we were woken before, and ends
+ * a later sleep, be it too early. */
+static void set_alarm(struct lcore_loop *l, uint64_t ns)
+{
+	const struct itimerspec at = {.it_value.tv_sec = (time_t)(ns / NS_PER_S),
+				      .it_value.tv_nsec = (long)(ns % NS_PER_S)};
+
+	if (l->alarm_ns && l->alarm_ns <= l->now_ns + ns)
+		return;
+	timerfd_settime(l->alarm_fd, 0, &at, NULL);
+	l->alarm_ns = l->now_ns + ns;
+}
+
 static void sleep_once(struct lcore_loop *l, uint64_t due_ns)
 {
-	struct timespec timeout = {.tv_nsec = (long)RTE_MIN(l->sleep_ns, due_ns)};
-	struct epoll_event events[HCA_MAX + 1];
-	uint64_t most_ns;
+	struct epoll_event events[HCA_MAX + 2];
+	int n;
 
 	__atomic_store_n(&l->sleeps, l->sleeps + 1, __ATOMIC_RELAXED);
+	l->slept_ns = RTE_MIN(longest_ns(l), due_ns);
+	set_alarm(l, l->slept_ns);
 	/* A wake-up since the announcement has cleared `asleep` and written wake_fd: this returns
 	 * at once. */
-	l->slept_ns = (uint64_t)timeout.tv_nsec;
-	epoll_pwait2(l->epoll_fd, events, HCA_MAX + 1, &timeout, NULL);
+	n = epoll_wait(l->epoll_fd, events, HCA_MAX + 2, -1);
+	for (int i = 0; i < n; i++)
+		if (events[i].data.fd == l->alarm_fd)
+			l->alarm_ns = 0;
 	__atomic_store_n(&l->asleep, 1, __ATOMIC_RELAXED);
 	parking_fence();
-	most_ns = __atomic_load_n(&l->sleep_ns_max, __ATOMIC_RELAXED);
-	l->sleep_ns = RTE_MIN(2 * l->sleep_ns, most_ns);
 }
 
 static enum dbp_crowd crowd(const struct lcore_loop *l)
@@ -241,6 +295,15 @@ static enum dbp_crowd crowd(const struct lcore_loop *l)
 	return most;
 }
 
+/* How long others had our CPU. */
+static uint64_t yielded_ns(struct lcore_loop *l)
+{
+	uint64_t before_ns = clock_now_ns(l->clock);
+
+	sched_yield();
+	return clock_now_ns(l->clock) - before_ns;
+}
+
 /*
  * Does another thread want our CPU? A client's claim alone must not stop the lcore from spinning
  * for all others: if nothing runs while we yield, the claim is ignored for a while. A client that
@@ -248,38 +311,43 @@ static enum dbp_crowd crowd(const struct lcore_loop *l)
  */
 static bool contended(struct lcore_loop *l)
 {
-	uint64_t before_ns;
-
 	if (l->now_ns < l->probe_ns)
 		return l->contended;
-	before_ns = clock_now_ns(l->clock);
-	sched_yield();
-	l->contended = clock_now_ns(l->clock) - before_ns > CONTENDED_NS;
+	l->contended = yielded_ns(l) > CONTENDED_NS;
 	l->probe_ns = l->now_ns + (l->contended ? CONTENDED_FOR_NS : UNCONTENDED_FOR_NS);
 	return l->contended;
 }
 
 /*
- * The round found nothing. With fewer CPUs than pollers, our spinning takes the time that a client
- * needs to post the next work: instead of spinning, yield to a client that yields too, and sleep at
- * once if one spins on our CPU, since then only the wake-up by a doorbell preempts it.
+ * With fewer CPUs than pollers, our spinning takes the time that a client needs to post the next
+ * work. So yield to a client on our CPU that yields, too; and sleep at once if that does not make it
+ * run, as when it has had more than its share, or if it spins: then only the wake-up by a doorbell
+ * preempts it.
  */
+static bool gives_way(struct lcore_loop *l)
+{
+	switch (crowd(l)) {
+	case CROWD_YIELDS:
+		return yielded_ns(l) < YIELDED_NS;
+	case CROWD_SPINS:
+		return contended(l);
+	default:
+		return false;
+	}
+}
+
+/* The round found nothing. */
 static void lcore_idle(struct lcore_loop *l)
 {
 	/* Without a stage there is nothing to be quick for. */
 	const bool adaptive = __atomic_load_n(&l->adaptive, __ATOMIC_RELAXED) || !l->stage_count;
 	const uint64_t spin_ns = __atomic_load_n(&l->spin_ns, __ATOMIC_RELAXED);
-	enum dbp_crowd who = adaptive ? crowd(l) : CROWD_NONE;
 	uint64_t due_ns;
 
 	if (!l->idle_since_ns)
 		l->idle_since_ns = l->now_ns;
-	if (!adaptive ||
-	    (l->now_ns - l->idle_since_ns < spin_ns && !(who == CROWD_SPINS && contended(l)))) {
-		if (who == CROWD_YIELDS)
-			sched_yield();
-		else
-			rte_pause();
+	if (!adaptive || (l->now_ns - l->idle_since_ns < spin_ns && !gives_way(l))) {
+		rte_pause();
 	} else if (!l->announced) {
 		lcore_announce(l, true); /* and look once more */
 	} else {

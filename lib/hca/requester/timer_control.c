@@ -42,7 +42,8 @@ struct tc {
 	uint32_t heard_put; /* (HP_RRC's count of puts) have been taken */
 	uint64_t tick;	    /* last tick handled, in ticks since 0 */
 	uint32_t shift;	    /* a tick is 2^shift ns: the setting */
-	uint32_t armed;	    /* entries on the wheels */
+	uint32_t armed;	    /* entries on the wheels, and ... */
+	uint32_t rnr_armed; /* ... those among them that wait to send again */
 	uint32_t slots;	    /* of each wheel; power of two */
 	uint32_t levels;    /* wheels */
 	uint32_t *slot;	    /* levels × slots heads: QP index << 1 | timer kind */
@@ -95,6 +96,11 @@ unsigned requester_timers_armed(const struct engine *e)
 	const struct tc *t = e->tc;
 
 	return t->armed;
+}
+
+bool requester_is_due_soon(const struct engine *e)
+{
+	return e->tc->rnr_armed > 0;
 }
 
 unsigned requester_spare_events(const struct engine *e)
@@ -191,6 +197,7 @@ static void wheel_remove(struct engine *e, struct qp *q, enum timer_kind kind)
 
 	wheel_unlink(e, q, kind);
 	t->armed--;
+	t->rnr_armed -= kind == TIMER_RNR;
 	__atomic_store_n(&q->tc.armed[kind], 0, __ATOMIC_RELAXED);
 }
 
@@ -233,6 +240,7 @@ static void wheel_insert(struct engine *e, struct qp *q, enum timer_kind kind, u
 	q->tc.deadline_ns[kind] = deadline_ns;
 	wheel_link(e, q, kind);
 	t->armed++;
+	t->rnr_armed += kind == TIMER_RNR;
 	__atomic_store_n(&q->tc.armed[kind], 1, __ATOMIC_RELAXED);
 }
 

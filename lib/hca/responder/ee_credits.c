@@ -7,6 +7,7 @@
  * Reads the clients' counts; writes qp->ee; sends through RespPktGen, after every earlier answer
  * (EE_RESPG). Stage responder_exec. Never promises more than is posted.
  */
+#include "responder/responder.h"
 #include "ee_work.h"
 
 /* There is hope when a look finds a receive, a peer has used up its credits, or a QP has posted its
@@ -181,4 +182,9 @@ unsigned ee_offer_credits(struct engine *e)
 		     ee_may_look(e)))
 		return offer_to_starved(e, ee);
 	return 0;
+}
+
+bool responder_is_due_soon(const struct engine *e)
+{
+	return !qp_list_empty(&e->ee->starved);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An lcore's loop, with a clock of ours and stages that only remember when they were polled. */
+#include <sys/timerfd.h>
 #include "test.h"
 #include "context/pacing.h"
 #include "lcore/clock.h"
@@ -10,13 +11,17 @@ static uint64_t test_due_ns(const struct pacer *p);
 
 static int test_yield(void);
 
-#define clock_now_ns test_clock_ns
-#define pacer_due_ns test_due_ns
-#define sched_yield  test_yield
+static int test_settime(int fd, int flags, const struct itimerspec *at, struct itimerspec *old);
+
+#define clock_now_ns	test_clock_ns
+#define pacer_due_ns	test_due_ns
+#define sched_yield	test_yield
+#define timerfd_settime test_settime
 #include "lcore_loop.c"
 #undef clock_now_ns
 #undef pacer_due_ns
 #undef sched_yield
+#undef timerfd_settime
 
 enum { ROUNDS = 5 };
 #define TEN_S 10000000000ull
@@ -51,6 +56,29 @@ static int test_yield(void)
 	world_ns += yield_ns;
 	yields++;
 	return 0;
+}
+
+static unsigned alarms;
+
+static int test_settime(int fd, int flags, const struct itimerspec *at, struct itimerspec *old)
+{
+	alarms++;
+	return timerfd_settime(fd, flags, at, old);
+}
+
+/* Where the loop's one stage finds something without being woken, if it is this one. */
+static struct link_port polled_port = {.unannounced = 1};
+static enum stage_id placed = STAGE_HEADER_PARSE;
+static bool retries, hopes;
+
+bool requester_is_due_soon(const struct engine *e)
+{
+	return retries;
+}
+
+bool responder_is_due_soon(const struct engine *e)
+{
+	return hopes;
 }
 
 /* Rounds that decide that time stands when the next one begins, by bit. */
@@ -100,13 +128,12 @@ static void run(struct lcore_loop *l)
 	rounds = 0;
 	stop = 0;
 	world_ns = 5000;
-	engine = (struct engine){.one_lcore = !shared};
-	engine.stage[STAGE_HEADER_PARSE].pacer = (const struct pacer *)&engine;
+	engine = (struct engine){.one_lcore = !shared, .link = &polled_port};
+	engine.stage[placed].pacer = (const struct pacer *)&engine;
 	l->rcu = rcu;
 	l->stop = &stop;
 	l->handed = LOOP_READY;
-	l->stages[l->stage_count++] =
-		(struct placed_stage){.engine = &engine, .id = STAGE_HEADER_PARSE};
+	l->stages[l->stage_count++] = (struct placed_stage){.engine = &engine, .id = placed};
 	l->engines[l->engine_count++] = &engine;
 	lcore_loop_run(l);
 	free(rcu);
@@ -206,6 +233,60 @@ TEST(lcore_loop_run__reports_how_long_it_slept)
 	lcore_loop_close(&l);
 }
 
+/* At once as long as it ever does, unless there may soon be something that it is not woken for. */
+TEST(lcore_loop_run__sleeps_long_where_it_is_woken)
+{
+	static const struct {
+		enum stage_id stage;
+		bool unannounced, retries, hopes;
+		uint64_t slept_ns;
+	} rows[] = {
+		{STAGE_HEADER_PARSE, true, false, false, 50000},
+		{STAGE_HEADER_PARSE, false, true, true, 80000},
+		{STAGE_REQUESTER_RECV, true, true, false, 50000},
+		{STAGE_REQUESTER_RECV, true, false, true, 80000},
+		{STAGE_RESPONDER_EXEC, true, false, true, 50000},
+		{STAGE_RESPONDER_EXEC, true, true, false, 80000},
+		{STAGE_SEGMENTATION, true, true, true, 80000},
+	};
+
+	work = 0;
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		struct lcore_loop l = {.adaptive = true, .sleep_ns_max = 80000};
+
+		assert_int_equal(lcore_loop_init(&l), 0);
+		placed = rows[i].stage;
+		polled_port.unannounced = rows[i].unannounced;
+		retries = rows[i].retries;
+		hopes = rows[i].hopes;
+		run(&l);
+		assert_int_equal(slept_ns[2], rows[i].slept_ns);
+		lcore_loop_close(&l);
+	}
+	placed = STAGE_HEADER_PARSE;
+	polled_port.unannounced = 1;
+	retries = hopes = false;
+}
+
+/* Set only if none goes off in time. */
+TEST(set_alarm__seldom)
+{
+	static const struct {
+		uint64_t now_ns, within_ns;
+		unsigned alarms;
+	} rows[] = {{1000, 80000, 1}, {2000, 80000, 1}, {3000, 78000, 1}, {4000, 50000, 2}};
+	struct lcore_loop l = {0};
+
+	assert_int_equal(lcore_loop_init(&l), 0);
+	alarms = 0;
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		l.now_ns = rows[i].now_ns;
+		set_alarm(&l, rows[i].within_ns);
+		assert_int_equal(alarms, rows[i].alarms);
+	}
+	lcore_loop_close(&l);
+}
+
 /* Until a flow whose rate is limited may send; not at all if that is soon. */
 TEST(lcore_loop_run__sleeps_until_a_flow_is_due)
 {
@@ -243,6 +324,7 @@ TEST(lcore_loop_run__leaves_its_cpu_to_clients)
 		{CROWD_NONE, true, 0, 3000000, true, false},
 		{CROWD_YIELDS, true, TEN_S, 3000000, false, true},
 		{CROWD_YIELDS, true, 0, 3000000, true, false},
+		{CROWD_YIELDS, true, TEN_S, 100, true, true},
 		{CROWD_SPINS, true, TEN_S, 3000000, true, true},
 		{CROWD_SPINS, true, TEN_S, 1000, false, true},
 		{CROWD_SPINS, false, TEN_S, 3000000, false, false},

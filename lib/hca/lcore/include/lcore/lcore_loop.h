@@ -49,7 +49,8 @@ struct lcore_loop {
 	struct lcore_loop *peers[LCORES_MAX]; /* lcores that our work may give work to */
 	unsigned peer_count;
 	int wake_fd;  /* eventfd that lcore_loop_wake() writes */
-	int epoll_fd; /* sleeps on wake_fd and on the kicks of the HCAs whose bells are here */
+	int alarm_fd; /* timerfd: ends a sleep */
+	int epoll_fd; /* sleeps on these and on the kicks of the HCAs whose bells are here */
 
 	/* The lcore's own. */
 	uint64_t now_ns
@@ -57,6 +58,7 @@ struct lcore_loop {
 	uint64_t slept_ns;	     /* longest time that we wanted to sleep since then */
 	uint64_t idle_since_ns;	     /* 0: the last round found work */
 	uint64_t sleep_ns;	     /* of the next sleep */
+	uint64_t alarm_ns;	     /* when alarm_fd goes off; 0: it is not set */
 	bool announced;		     /* clients and peers know that we may sleep */
 	bool contended;		     /* another thread ran when we last yielded to find out */
 	uint64_t probe_ns;	     /* when to check again */

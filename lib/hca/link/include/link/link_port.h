@@ -41,6 +41,11 @@ struct link_port {
 	 * thread.
 	 */
 	uint32_t relinked;
+	/*
+	 * Not 0: frames may arrive here without anybody waking the lcore: a driver's, or such as are
+	 * delayed on the way. Atomic; written by the port, on any thread.
+	 */
+	uint32_t unannounced;
 };
 
 #endif

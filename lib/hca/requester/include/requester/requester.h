@@ -49,6 +49,8 @@ const char *requester_waits_for(const struct qp *q);
 
 /* Timers armed. 0 at rest. The lcore that runs requester_recv, or while the stages rest. */
 unsigned requester_timers_armed(const struct engine *e);
+/* Does a queue pair wait to send again (RNR)? The lcore that runs requester_recv. */
+bool requester_is_due_soon(const struct engine *e);
 
 /* Drops the packets that the stage keeps between polls and whose payload lies with `sender`, an HCA
  * that is being removed. No lcore polls. Control thread. */

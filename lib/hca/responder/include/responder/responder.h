@@ -5,6 +5,7 @@
  * The responder_exec stage: ExecutionEngine (with RQWQEManager and WriteAddrTable) and RespPktGen.
  * HP_EE → ee → EE_RESPG → respg → RESPG_TXA.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 struct engine;
@@ -21,6 +22,10 @@ unsigned responder_exec_poll(struct engine *e);
 
 /* Packet buffers that the stage keeps: its stock for new frames, and packets that came early. */
 unsigned responder_stock(const struct engine *e);
+
+/* Does a queue pair hope for receives, which are posted without a doorbell? The lcore that runs
+ * responder_exec. */
+bool responder_is_due_soon(const struct engine *e);
 
 /* Receive requests posted and not taken, in the QP's queue or its SRQ, according to the client; may
  * be a moment old. Any thread, while the client's memory cannot be unmapped. */
