@@ -9,8 +9,11 @@
 
 enum { BOX_COLUMNS = 90, TEXT_BYTES = 512 };
 
-/* The channels that a module feeds, with a double arrow if they leave the stage, and the modules
- * that it calls or is called by: "--> tc   ==> rpg   <-> sem". */
+static const char *const arrows[FORM_COUNT] = {
+	[FORM_WITHIN] = "-->", [FORM_BETWEEN] = "==>", [FORM_FROM_EACH] = "=>>"};
+
+/* The channels that a module feeds, with their form's arrow, and the modules that it calls or is
+ * called by: "--> tc   ==> rpg   <-> sem". */
 static void outputs(unsigned module, char text[TEXT_BYTES])
 {
 	size_t used = 0;
@@ -18,12 +21,11 @@ static void outputs(unsigned module, char text[TEXT_BYTES])
 	text[0] = '\0';
 	for (unsigned i = 0; i < CHANNEL_COUNT && used < TEXT_BYTES; i++) {
 		const struct channel_info *c = &channel_infos[i];
-		bool leaves = module_infos[c->producer].stage != module_infos[c->consumer].stage;
 
 		if (c->producer != module)
 			continue;
 		used += snprintf(text + used, TEXT_BYTES - used, "%s%s %s", used ? "   " : "",
-				 leaves ? "==>" : "-->", module_infos[c->consumer].name);
+				 arrows[channel_form(i)], module_infos[c->consumer].name);
 	}
 	for (unsigned i = 0; i < CALL_COUNT && used < TEXT_BYTES; i++) {
 		const struct call_info *c = &call_infos[i];
@@ -68,8 +70,10 @@ static void topology_draw(void)
 	for (unsigned s = 0; s < STAGE_COUNT; s++)
 		draw_stage(s);
 	draw_line('+', "");
-	puts("--> a channel (one named ring) inside a stage; ==> one to another stage, maybe on "
-	     "another lcore;\n<-> a call, answered at once");
+	puts("Channels are named rings: --> within a stage, plain; "
+	     "==> to another stage, plain on one\n"
+	     "lcore, else SP/SC; =>> the same, MP/SC with several engines. "
+	     "<-> is a call, answered at once");
 }
 
 static void draw_dot(void)

@@ -54,15 +54,14 @@ static bool hca_config_valid(const struct hca_config *c)
 
 static int channels_create(struct hca *h, struct engine *e)
 {
-	bool shared = h->config.engines > 1;
+	bool several = h->config.engines > 1;
 	char prefix[48];
 	int err = 0;
 
 	snprintf(prefix, sizeof(prefix), "%.8s_%u", h->config.name, e->index);
 	for (unsigned i = 0; i < CHANNEL_COUNT && !err; i++)
 		err = channel_create(&e->channel[i], i, prefix,
-				     shared && (i == CHANNEL_HP_EE || i == CHANNEL_HP_RRC),
-				     e->socket);
+				     several && channel_form(i) == FORM_FROM_EACH, e->socket);
 	return err;
 }
 

@@ -168,7 +168,7 @@ function showRing(name, ring, put, full) {
 	parts.line.classList.toggle("stalls", full > 0);
 	parts.fill?.setAttribute("width", Math.min(1, ring.used / ring.depth) * RING_WIDTH);
 	parts.high?.setAttribute("x", parts.x + Math.min(1, ring.high_water / ring.depth) * RING_WIDTH - 0.75);
-	parts.hint.textContent = `${name}: ${info.fifos}\n${ring.used} of ${ring.depth}, at most ${ring.high_water} so far\n` +
+	parts.hint.textContent = `${name}: ${info.fifos}\n${info.ring}\n${ring.used} of ${ring.depth}, at most ${ring.high_water} so far\n` +
 		`${digits(put)} put/s, ${digits(full)} times full/s\nwhen full: ${info.full}`;
 }
 

@@ -14,8 +14,9 @@ const struct module_info module_infos[MODULE_COUNT] = {
 };
 
 const struct channel_info channel_infos[CHANNEL_COUNT] = {
-#define CHANNEL(id, name, producer, consumer, depth, fifos, full)                                  \
-	[CHANNEL_##id] = {name, MODULE_##producer, MODULE_##consumer, depth, fifos, full},
+#define CHANNEL(id, name, producer, consumer, engine, depth, fifos, full)                          \
+	[CHANNEL_##id] = {                                                                         \
+		name, MODULE_##producer, MODULE_##consumer, ENGINE_##engine, depth, fifos, full},
 #include "pipeline/topology.def"
 };
 
@@ -31,6 +32,26 @@ enum module_id module_caller(enum module_id id)
 		if (call_infos[i].called == id)
 			return call_infos[i].caller;
 	return MODULE_COUNT;
+}
+
+enum channel_form channel_form(enum channel_id id)
+{
+	const struct channel_info *c = &channel_infos[id];
+
+	if (c->engine == ENGINE_EACH)
+		return FORM_FROM_EACH;
+	return module_infos[c->producer].stage == module_infos[c->consumer].stage ? FORM_WITHIN
+										  : FORM_BETWEEN;
+}
+
+const char *channel_form_text(enum channel_id id)
+{
+	static const char *const texts[FORM_COUNT] = {
+#define FORM(id, text) text,
+#include "pipeline/topology.def"
+	};
+
+	return texts[channel_form(id)];
 }
 
 enum channel_id channel_named(const char *name)

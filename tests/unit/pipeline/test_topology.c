@@ -155,6 +155,53 @@ TEST_OPTIONS(channel_try_put__takes_what_fits_of_several_engines, &two_engines)
 	takes_what_fits(true);
 }
 
+/* The rings that an HCA has made are those that the table says. */
+static void is_what_the_table_says(unsigned engines)
+{
+	for (unsigned i = 0; i < engines * CHANNEL_COUNT; i++) {
+		const struct channel *c =
+			&fx->e->peers[i / CHANNEL_COUNT].channel[i % CHANNEL_COUNT];
+		bool several = engines > 1 && strstr(channel_form_text(c->id), "MP/SC");
+
+		assert_int_equal(c->id, i % CHANNEL_COUNT);
+		assert_int_equal(c->shared, several);
+		assert_int_equal(c->ring->prod.sync_type,
+				 several ? RTE_RING_SYNC_MT : RTE_RING_SYNC_ST);
+		assert_int_equal(c->ring->cons.sync_type, RTE_RING_SYNC_ST);
+		assert_int_equal(c->ring->capacity, channel_infos[c->id].depth);
+		assert_true(c->in == c->ring);
+	}
+}
+
+TEST(rings__are_what_the_table_says)
+{
+	is_what_the_table_says(1);
+}
+
+TEST_OPTIONS(rings__of_several_engines_are_what_the_table_says, &two_engines)
+{
+	is_what_the_table_says(2);
+}
+
+TEST_WITH(topology__says_which_ring_is_which, NULL, NULL)
+{
+	static const struct {
+		enum channel_id id;
+		enum channel_form form;
+		const char *text;
+	} rows[] = {
+		{CHANNEL_WS_WP, FORM_WITHIN, "plain"},
+		{CHANNEL_RPG_TXA, FORM_BETWEEN, "plain on one lcore, SP/SC between two"},
+		{CHANNEL_HP_EE, FORM_FROM_EACH,
+		 "plain on one lcore, SP/SC between two, MP/SC with several engines"},
+	};
+
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		assert_int_equal(channel_form(rows[i].id), rows[i].form);
+		assert_string_equal(channel_form_text(rows[i].id), rows[i].text);
+	}
+}
+
 TEST_WITH(counters__names, NULL, NULL)
 {
 	for (unsigned i = 0; i < COUNTER_COUNT; i++) {

@@ -16,9 +16,22 @@ enum module_id {
 };
 
 enum channel_id {
-#define CHANNEL(id, name, producer, consumer, depth, fifos, full) CHANNEL_##id,
+#define CHANNEL(id, name, producer, consumer, engine, depth, fifos, full) CHANNEL_##id,
 #include "pipeline/topology.def"
 	CHANNEL_COUNT
+};
+
+/* Whose producer puts into a channel. */
+enum channel_engine {
+	ENGINE_OWN, /* the consumer's engine's */
+	ENGINE_EACH /* and that of each other engine */
+};
+
+/* Which ring a channel is. */
+enum channel_form {
+#define FORM(id, text) FORM_##id,
+#include "pipeline/topology.def"
+	FORM_COUNT
 };
 
 enum call_id {
@@ -41,6 +54,7 @@ struct module_info {
 struct channel_info {
 	const char *name; /* dbp_ws … */
 	enum module_id producer, consumer;
+	enum channel_engine engine;
 	unsigned depth;
 	const char *fifos, *full;
 };
@@ -58,6 +72,10 @@ extern const struct call_info call_infos[CALL_COUNT];
 
 /* The module that calls that one; MODULE_COUNT: none does, its stage polls it. */
 enum module_id module_caller(enum module_id id);
+
+enum channel_form channel_form(enum channel_id id);
+/* In words; static storage. */
+const char *channel_form_text(enum channel_id id);
 
 /* CHANNEL_COUNT: no channel has that name. */
 enum channel_id channel_named(const char *name);
