@@ -247,17 +247,57 @@ static bool shows_or_changes(const struct port_config *port)
 	       i->corrupt > 0 || i->mark > 0 || i->delay_us || i->jitter_us || i->rate_mbps;
 }
 
-/* May packets refer to their payload? Both ends must be willing, and neither may copy frames for
- * others to see. */
-static bool payload_refs(struct config *c, const struct hca_section *h)
+/* Do the stages of an engine run on several lcores? */
+static bool is_spread(const struct hca_section *h)
+{
+	for (unsigned e = 0; e < h->engines; e++)
+		if (check_lcores_of(h->cpu[e]) > 1)
+			return true;
+	return false;
+}
+
+/*
+ * Why packets have to have their payload with them; NULL: they may refer to it. Both ends of a ring
+ * must be willing, and nobody may copy frames for others to see. A driver has to copy them, and what
+ * ends a reference has to run on the same lcore.
+ */
+static const char *must_copy(struct config *c, const struct hca_section *h)
 {
 	const struct hca_section *peer;
 
-	if (h->port.type != PORT_RING || h->tx_copy == CONFIG_TX_COPY_ALWAYS)
-		return false;
-	peer = config_find_hca(c, h->port.peer);
-	return peer->tx_copy != CONFIG_TX_COPY_ALWAYS && !shows_or_changes(&h->port) &&
-	       !shows_or_changes(&peer->port);
+	if (shows_or_changes(&h->port))
+		return "its port captures or impairs packets";
+	if (h->port.type == PORT_RING) {
+		peer = config_find_hca(c, h->port.peer);
+		return peer->tx_copy == CONFIG_TX_COPY_ALWAYS || shows_or_changes(&peer->port)
+			       ? "its peer copies, captures or impairs packets"
+			       : NULL;
+	}
+	if (h->port.type != PORT_MEMIF && h->port.type != PORT_AF_PACKET)
+		return "only ring, memif and af_packet ports take references";
+	return is_spread(h) ? "the stages of an engine run on several lcores" : NULL;
+}
+
+/* With an ICRC, reading the payload for it and again for the driver takes as long as one copy more
+ * (doc/tuning.md). */
+static bool pays(const struct hca_section *h)
+{
+	return h->port.type == PORT_RING ||
+	       (h->port.type == PORT_MEMIF && h->icrc == CONFIG_ICRC_NEVER);
+}
+
+static int fill_payload_refs(struct config *c, struct hca_section *h, struct reason *why)
+{
+	const char *reason = must_copy(c, h);
+
+	h->settings.payload_refs = REFS_NONE;
+	if (h->tx_copy == CONFIG_TX_COPY_NEVER && reason)
+		return refuse_hca(why, h, "tx_copy", "tx_copy = never: %s", reason);
+	if (reason || h->tx_copy == CONFIG_TX_COPY_ALWAYS ||
+	    (h->tx_copy == CONFIG_TX_COPY_AUTO && !pays(h)))
+		return 0;
+	h->settings.payload_refs = h->port.type == PORT_RING ? REFS_IN_TRAINS : REFS_SINGLY;
+	return 0;
 }
 
 static int check_all(struct config *c, struct reason *why)
@@ -282,7 +322,7 @@ static int check_all(struct config *c, struct reason *why)
 		if (!ret) {
 			c->hca[i].settings.icrc = icrc_mode(c, &c->hca[i]);
 			c->hca[i].port.icrc_omitted = c->hca[i].icrc == CONFIG_ICRC_NEVER;
-			c->hca[i].settings.payload_refs = payload_refs(c, &c->hca[i]);
+			ret = fill_payload_refs(c, &c->hca[i], why);
 		}
 	}
 	return ret ? ret : fill_buffers(c, why);

@@ -5,7 +5,7 @@
  *
  * Frames sent may have more than one owner. Drivers only read them (the virtual ones copy, devices
  * fetch) and give back one reference, provided that fast free, which assumes refcnt 1 and one
- * pool, is off: it is, like every other transmit offload.
+ * pool, is off: it is, like every other transmit offload but frames in pieces (referring.h).
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -25,6 +25,7 @@
 #include "memif_gate.h"
 #include "memif_listener.h"
 #include "pipeline/icrc.h"
+#include "referring.h"
 
 enum { ETH_DESCRIPTORS = 1024 };
 
@@ -94,6 +95,14 @@ static unsigned tx_device(const struct rte_mbuf *m)
 	return bond_device(rte_be_to_cpu_16(load16(rte_pktmbuf_mtod(m, const uint8_t *) + udp)));
 }
 
+static inline uint16_t device_tx(struct port_queue *q, uint16_t id, struct rte_mbuf **frames,
+				 uint16_t n)
+{
+	if (q->referring)
+		return referring_tx(q, id, frames, n);
+	return rte_eth_tx_burst(id, q->id, frames, n);
+}
+
 static __rte_noinline uint16_t balanced_tx(struct port_queue *q, struct rte_mbuf **frames,
 					   uint16_t n)
 {
@@ -104,7 +113,7 @@ static __rte_noinline uint16_t balanced_tx(struct port_queue *q, struct rte_mbuf
 
 		for (run = 1; done + run < n && tx_device(frames[done + run]) == which; run++)
 			;
-		sent = rte_eth_tx_burst(eth_device_of(q, which), q->id, frames + done, run);
+		sent = device_tx(q, eth_device_of(q, which), frames + done, run);
 		done += sent;
 	} while (sent == run && done < n);
 	return done;
@@ -116,7 +125,7 @@ static uint16_t eth_raw_tx(struct port_queue *q, struct rte_mbuf **frames, uint1
 
 	if (unlikely(id != eth_device_of(q, 1) && n))
 		return balanced_tx(q, frames, n);
-	return rte_eth_tx_burst(id, q->id, frames, n);
+	return device_tx(q, id, frames, n);
 }
 
 static uint16_t eth_tx_plain(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
@@ -241,6 +250,32 @@ static int choose_mtu(struct port *port, const struct eth_device *d,
 	return 0;
 }
 
+/*
+ * How the drivers of DPDK 22.11 read what they send. memif and af_packet: piece by piece, with
+ * memcpy(), before they return. tap: likewise, but by writev(), which fails if memory has vanished,
+ * and with it the burst. af_xdp: the first piece only. Of PCI: by DMA, later.
+ */
+static bool copies_pieces(const struct port *port, const struct rte_eth_dev_info *info)
+{
+	enum port_type type = port->config.type;
+
+	return (type == PORT_MEMIF || type == PORT_AF_PACKET) &&
+	       info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+}
+
+int port_refer(struct port *port, port_payload_place *find)
+{
+	struct rte_eth_dev_info info;
+	int error = 0;
+
+	for (unsigned int i = 0; i < port->eths; i++)
+		if (rte_eth_dev_info_get(port->eth[i].id, &info) || !copies_pieces(port, &info))
+			return -ENOTSUP;
+	for (unsigned int i = 0; port->eths && i < port->config.queues && !error; i++)
+		error = referring_create(&port->queue[i], find);
+	return error;
+}
+
 static int configure(struct port *port, const struct eth_device *d,
 		     const struct rte_eth_dev_info *info)
 {
@@ -256,6 +291,8 @@ static int configure(struct port *port, const struct eth_device *d,
 	/* Virtual drivers misreport the kernel's MTU (af_packet claims 1500 at most). */
 	if (port->config.type == PORT_PCI)
 		conf.rxmode.mtu = port->mtu_bytes;
+	if (copies_pieces(port, info))
+		conf.txmode.offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
 	if (queues > 1 && info->flow_type_rss_offloads) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
 		conf.rx_adv_conf.rss_conf.rss_hf =
@@ -454,6 +491,8 @@ static void eth_destroy(struct port *port)
 		rte_eal_hotplug_remove(port->config.type == PORT_PCI ? "pci" : "vdev",
 				       port->eth[i].name);
 	}
+	for (unsigned int i = 0; i < port->config.queues; i++)
+		referring_destroy(&port->queue[i]);
 	if (port->rx_pool != port->packet_pool)
 		rte_mempool_free(port->rx_pool);
 }

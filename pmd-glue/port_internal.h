@@ -61,6 +61,7 @@ struct port_queue {
 	struct rte_ring *to_control;   /* create */
 	struct rte_ring *from_control; /* create; NULL but on queue 0 */
 	struct rte_ring *loop;	       /* create */
+	struct referring *referring;   /* create; NULL: its frames have their payload with them */
 	struct impairment *impair;     /* control, atomic, once; NULL: none yet */
 	bool excluded;		       /* control, atomic: wants the poll_lock; memif only */
 	rte_spinlock_t poll_lock;      /* memif only, see memif_gate.h */

@@ -11,6 +11,7 @@
 #include "device.h"
 #include "lcores.h"
 #include "pools.h"
+#include "virt-to-phys/payload_ref.h"
 #include "wire/encap.h"
 
 enum { RELEASE_WAITS_MAX = 10000 }; /* quiescent states of all lcores */
@@ -158,7 +159,12 @@ static int make_port(struct device *v)
 	const struct node_pools *own = shared_buffers(v);
 	int ret = port_create(&v->section->port, own->packets, own->clones, &v->port);
 
-	return ret ? ret : port_start(v->port);
+	if (ret)
+		return ret;
+	ret = port_refer(v->port, payload_ref_find); /* settings may make it send them later */
+	if (ret && (ret != -ENOTSUP || v->section->settings.payload_refs))
+		return ret;
+	return port_start(v->port);
 }
 
 static int make_kicks(struct device *v)

@@ -654,7 +654,7 @@ static void make_node(struct sim *s, int node, const struct sim_params *p)
 		c.mtts = 64;
 	if (p->settings)
 		c.settings = *p->settings;
-	c.settings.payload_refs = p->payload_refs;
+	c.settings.payload_refs = p->singly ? REFS_SINGLY : p->payload_refs;
 	if (p->payload_refs && !p->icrcs)
 		c.settings.icrc = ICRC_NEVER;
 	if (p->no_credits)

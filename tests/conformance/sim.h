@@ -124,7 +124,8 @@ struct sim_params {
 	bool paged; /* the regions are pages of 4 KiB, which lie in another order for the HCA */
 	bool busy;  /* at times another lcore holds what their translation needs */
 	bool payload_refs; /* as between ring ports: frames refer to their payload, and have no ICRC */
-	bool icrcs;	   /* with payload_refs: they have one */
+	bool singly; /* with payload_refs: as over a driver, which reads the payload; no trains */
+	bool icrcs;  /* with payload_refs: they have one */
 	bool whole_trains; /* the wire keeps trains whole: its faults hit all packets of one */
 	bool equal;	   /* the peers have agreed on selective repeat */
 	bool alone;	   /* node 0 only: rig.h speaks for node 1 */

@@ -175,12 +175,32 @@ static void send_part(struct sim *s, int from, const struct rte_mbuf *m, uint32_
 	send_marked(s, from, frame, m->data_len, m->ol_flags & FRAME_MARKS & ~FRAME_TRAIN, 1);
 }
 
+/* As a driver does: with the payload in its place, if it is still there. */
+static void send_read(struct sim *s, int from, const struct rte_mbuf *m)
+{
+	uint32_t headers = HEADROOM_BYTES - m->data_off, bytes;
+	uint8_t frame[FRAME_BYTES_MAX];
+	const uint8_t *at;
+
+	memcpy(frame, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
+	if (payload_ref_find(frame + headers, &at, &bytes))
+		return;
+	if (headers + bytes + WIRE_ICRC_BYTES > m->data_len)
+		abort();
+	memcpy(frame + headers, at, bytes);
+	if (m->ol_flags & ICRC_OMITTED && wire_icrc_load(frame + m->data_len - WIRE_ICRC_BYTES))
+		abort(); /* the peer takes zeros only */
+	send_marked(s, from, frame, m->data_len, m->ol_flags & ICRC_OMITTED, 1);
+}
+
 static void send_frame(struct sim *s, int from, const struct rte_mbuf *m)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
 	uint32_t packets = frame_packets(m);
 
-	if (packets == 1 || is_undivided(s))
+	if (s->params.singly && m->ol_flags & PAYLOAD_REF)
+		send_read(s, from, m);
+	else if (packets == 1 || is_undivided(s))
 		send_marked(s, from, frame, m->data_len, m->ol_flags & FRAME_MARKS, packets);
 	else
 		for (uint32_t i = 0; i < packets; i++)

@@ -11,7 +11,7 @@ static void fill(uint8_t *p, uint32_t bytes, uint32_t seed)
 
 /* How the regions lie in all tests: each runs once for each way. */
 static struct {
-	bool paged, busy, refs;
+	bool paged, busy, refs, singly;
 } way;
 
 static int contiguous(void **state)
@@ -39,11 +39,19 @@ static int refs(void **state)
 	return rig_begin_test(state);
 }
 
+static int singly(void **state)
+{
+	memset(&way, 0, sizeof(way));
+	way.refs = way.singly = true;
+	return rig_begin_test(state);
+}
+
 static struct sim *sim_for(struct sim_params *p)
 {
 	p->paged = way.paged;
 	p->busy = way.busy;
 	p->payload_refs = way.refs;
+	p->singly = way.singly;
 	return sim_create(p);
 }
 
@@ -113,6 +121,7 @@ static void all_sizes(uint8_t service, uint8_t opcode, bool recv)
 	TEST_AS(name##_paged, name, paged, NULL, #name)                                            \
 	TEST_AS(name##_busy, name, busy, NULL, #name)                                              \
 	TEST_AS(name##_refs, name, refs, NULL, #name)                                              \
+	TEST_AS(name##_singly, name, singly, NULL, #name)                                          \
 	static void name(void **state)
 
 #define TEST_SIZES(name, service, opcode, recv)                                                    \

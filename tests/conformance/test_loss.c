@@ -210,6 +210,7 @@ static void one_run(uint64_t seed, struct sim_faults faults)
 	p.mtu = 1 + seed % 5;
 	p.psn = 0xffffff - seed % 100;
 	p.payload_refs = seed & 1;
+	p.singly = p.payload_refs && seed & 8;
 	p.whole_trains = seed & 2;
 	p.equal = seed & 4;
 	p.memory_bytes = word(QPS);

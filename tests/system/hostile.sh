@@ -4,13 +4,14 @@
 # it shares. Beside it two others run verified traffic and must not be disturbed: each operation
 # completes, all data are right. Then: the daemon lives, holds nothing, and has counted each kind of
 # refusal under its name.
+# With the argument memif, on HCAs whose driver reads payload in clients' memory.
 # SOFTHCA_HOSTILE_SECONDS (20 under a sanitizer, else 10), SOFTHCA_HOSTILE_SEED (the time).
 . "$(dirname "$0")/lib.sh"
 
 seconds=${SOFTHCA_HOSTILE_SECONDS:-$(sanitized && echo 20 || echo 10)}
 seed=${SOFTHCA_HOSTILE_SEED:-$(date +%s)}
 [ "${1:-}" != sanitised ] || grep -q __asan_init "$DAEMON" || skip 'the build has no AddressSanitizer'
-ring_config >"$SCRATCH/ring.conf"
+if [ "${1:-}" = memif ]; then memif_pair_config; else ring_config; fi >"$SCRATCH/ring.conf"
 daemon ring -c "$SCRATCH/ring.conf"
 daemon=$started
 export SOFTHCA_SOCKET=$SCRATCH/ring.sock

@@ -72,6 +72,12 @@ ring_config() {
 	done
 }
 
+# The same, joined by memif, with references to payload that the driver reads.
+memif_pair_config() {
+	ring_config "device = $SCRATCH/pair.memif" 'icrc = never' |
+		sed '/^peer/d; s/^port = ring/port = memif/; 0,/^icrc/s//memif_server = yes\n&/'
+}
+
 # daemon NAME [on HOST] ARGUMENTS...: starts softhcad with the control socket $SCRATCH/NAME.sock and
 # waits until it answers. Leaves the process in $started. Ends the test if it does not come up.
 daemon() {

@@ -35,7 +35,7 @@ enum {
 
 enum config_poll { CONFIG_POLL_ADAPTIVE, CONFIG_POLL_BUSY };
 enum config_icrc { CONFIG_ICRC_AUTO, CONFIG_ICRC_ALWAYS, CONFIG_ICRC_NEVER };
-enum config_tx_copy { CONFIG_TX_COPY_AUTO, CONFIG_TX_COPY_ALWAYS };
+enum config_tx_copy { CONFIG_TX_COPY_AUTO, CONFIG_TX_COPY_ALWAYS, CONFIG_TX_COPY_NEVER };
 
 struct config_cpus {
 	uint16_t cpu[LCORES_MAX]; /* in the order written, each once */

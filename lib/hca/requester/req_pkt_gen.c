@@ -183,7 +183,7 @@ static inline bool build(struct engine *e, struct rpg_run *t, const struct qp *q
 	}
 	if (p->flags & PACKET_REF) {
 		m->ol_flags |= PAYLOAD_REF;
-		if (omitted) /* the bytes after the reference are not read */
+		if (omitted && engine_trains(e)) /* nobody reads what follows the reference */
 			return false;
 	}
 	if (t->pad)

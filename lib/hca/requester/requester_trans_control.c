@@ -623,7 +623,7 @@ static void end_visit(struct visit *v, enum rtc_state state)
 /* May single-packet messages of the QP form trains (pipeline/train.h)? */
 static inline bool messages_may_join(const struct engine *e, const struct qp *q)
 {
-	return engine_setting(e, payload_refs) && e->mq->one_lcore && q->service == SERVICE_RC &&
+	return engine_trains(e) && e->mq->one_lcore && q->service == SERVICE_RC &&
 	       qp_spread(e, q) == 1 && !engine_is_watched(e);
 }
 
@@ -713,7 +713,7 @@ static inline uint32_t poll_bytes(const struct engine *e)
 {
 	uint32_t quantum = engine_setting(e, quantum_bytes);
 
-	return engine_setting(e, payload_refs) ? 2 * quantum : quantum;
+	return engine_trains(e) ? 2 * quantum : quantum;
 }
 
 static __rte_noinline unsigned rtc_work(struct engine *e)

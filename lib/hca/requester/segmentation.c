@@ -252,8 +252,8 @@ static inline uint32_t rtc_train_packets(const struct visit *v, struct segment s
 	const struct wqe_data *d = request_entries(v->m) + r->entry;
 	uint32_t bytes = r->length - r->sent_bytes - 1, most = TRAIN_PACKETS_MAX;
 
-	if (r->flags & REQUEST_INLINE || !may_refer(v, s.bytes) || qp_spread(v->e, v->q) > 1 ||
-	    engine_is_watched(v->e))
+	if (r->flags & REQUEST_INLINE || !may_refer(v, s.bytes) || !engine_trains(v->e) ||
+	    qp_spread(v->e, v->q) > 1 || engine_is_watched(v->e))
 		return 1;
 	bytes = RTE_MIN(bytes, v->quantum);
 	bytes = RTE_MIN(bytes, d->length - r->entry_bytes);

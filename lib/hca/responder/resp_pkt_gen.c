@@ -280,7 +280,7 @@ static inline void respg_train_open(const struct engine *e, struct resp_pkt_gen 
 	struct rte_mbuf *m = p->out[p->outs - 1];
 	struct train_parts parts;
 
-	if (!engine_setting(e, payload_refs) || engine_is_watched(e))
+	if (!engine_trains(e) || engine_is_watched(e))
 		return;
 	parts = train_parts(t->opcode, t->payload_bytes, !t->icrc_omitted);
 	t->open = m;
@@ -417,8 +417,8 @@ static inline uint32_t respg_train_packets(const struct engine *e, const struct 
 	uint32_t mtu = qp->mtu_bytes, bytes = left - 1, most = TRAIN_PACKETS_MAX;
 
 	if (!a->done_packets || left <= 2 * mtu || p->quantum_left <= (int64_t)mtu ||
-	    mtu < PAYLOAD_REF_BYTES_MIN || !engine_setting(e, payload_refs) ||
-	    qp->respg.flow.cc.rate || engine_is_watched(e))
+	    mtu < PAYLOAD_REF_BYTES_MIN || !engine_trains(e) || qp->respg.flow.cc.rate ||
+	    engine_is_watched(e))
 		return 1;
 	if (p->quantum_left < bytes)
 		bytes = (uint32_t)p->quantum_left;
@@ -471,8 +471,8 @@ static enum v2p_state read_packet(struct engine *e, struct resp_pkt_gen *p, stru
 	h.pad = -bytes & 3;
 	h.syndrome = a->syndrome;
 	h.msn = a->msn;
-	if (!ref)
-		memset(payload + bytes, 0, h.pad);
+	if (!ref || !engine_trains(e)) /* else nobody reads what follows a reference */
+		memset(payload + bytes, 0, h.pad + (ref ? WIRE_ICRC_BYTES : 0));
 	if (fused && h.pad)
 		crc = wire_crc(crc, payload + bytes, h.pad);
 	seal(e, p, qp, &h, bytes, fused ? &crc : NULL, ref);

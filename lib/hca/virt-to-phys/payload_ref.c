@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* References to payload whose sender's tables have changed since they were made. Any lcore. */
+#include <errno.h>
 #include "v2p_priv.h"
 #include "virt-to-phys/payload_ref.h"
 
@@ -33,4 +34,16 @@ bool payload_ref_copy(const uint8_t *place, uint32_t skip, uint8_t *to, uint32_t
 		return false;
 	memcpy(to, at + skip, bytes);
 	return payload_ref_held(place);
+}
+
+int payload_ref_find(const uint8_t *place, const uint8_t **at, uint32_t *bytes)
+{
+	enum v2p_state found = payload_ref_follow(place, at);
+	struct payload_ref r;
+
+	memcpy(&r, place, sizeof(r));
+	*bytes = r.bytes;
+	if (found == V2P_PENDING)
+		return -EAGAIN;
+	return found == V2P_SUCCESS ? 0 : -ENOENT;
 }

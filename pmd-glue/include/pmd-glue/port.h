@@ -169,6 +169,19 @@ int port_create(const struct port_config *config, struct rte_mempool *packet_poo
 		struct rte_mempool *clone_pool, struct port **out);
 
 /*
+ * Says where the payload is to which the frame refers (PAYLOAD_REF in pipeline/frame_marks.h) that
+ * has the reference at `place`: `bytes` at *at, valid until the end of the lcore's current poll. 0;
+ * -EAGAIN: ask again at the next poll; -ENOENT: it is gone. Queue's lcore.
+ */
+typedef int port_payload_place(const uint8_t *place, const uint8_t **at, uint32_t *bytes);
+/*
+ * Makes a port with a driver, before it is started, take frames that refer to their payload, all of
+ * whose references are held on the queue's lcore; never trains. Ring ports take both anyway. 0;
+ * -ENOTSUP: its driver takes no frames in pieces, or reads them after it has returned; -ENOMEM.
+ */
+int port_refer(struct port *port, port_payload_place *find);
+
+/*
  * Brings the port up. A memif client without a server starts too and keeps trying. 0 (also if
  * already started); -EIO: the driver refused, see the log.
  */

@@ -3,6 +3,9 @@
 #include "config_file.h"
 #include "configure.h"
 
+#define ALONE(port) "hca0.port=" port, "hca0.device=d", "hca0.peer=", "hca1.peer=hca1"
+#define MEMIF	    ALONE("memif")
+
 TEST(contradictions__refused)
 {
 	static const struct {
@@ -35,6 +38,14 @@ TEST(contradictions__refused)
 		{{"hca0.address="}, "has no address"},
 		{{"daemon.packet_buffers=2558"},
 		 "packet_buffers: 2558 are too few, at least 2559 are needed"},
+		{{"hca0.tx_copy=never", "hca1.tx_copy=always"}, "its peer copies"},
+		{{"hca0.tx_copy=never", "hca1.loss=0.1"}, "its peer copies"},
+		{{"hca0.tx_copy=never", "hca0.capture=/tmp/c"}, "its port captures"},
+		{{ALONE("tap"), "hca0.tx_copy=never"}, "only ring, memif and af_packet"},
+		{{ALONE("af_xdp"), "hca0.tx_copy=never"}, "only ring, memif and af_packet"},
+		{{MEMIF, "hca0.tx_copy=never", "hca0.stages=all on lcore 0",
+		  "hca0.lcore.responder_exec=1"},
+		 "run on several lcores"},
 		{{"daemon.clone_buffers=510"}, "clone_buffers: 510 are too few"},
 	};
 
@@ -93,19 +104,28 @@ TEST(payload_refs__need_two_willing_ends_that_show_nobody)
 {
 	static const struct {
 		const char *set[SETS_MAX];
-		bool refs[2];
+		enum payload_refs refs[2];
 	} rows[] = {
-		{{NULL}, {true, true}},
-		{{"hca0.tx_copy=always"}, {false, false}},
-		{{"hca1.icrc=always"}, {true, true}},
-		{{"hca1.capture=/tmp/c"}, {false, false}},
-		{{"hca0.loss=0.1"}, {false, false}},
-		{{"hca0.mark=0.1"}, {false, false}},
-		{{"hca0.delay_us=1"}, {false, false}},
-		{{"hca0.peer=hca0", "hca1.peer=hca1", "hca1.tx_copy=always"}, {true, false}},
-		{{"hca0.port=memif", "hca0.device=/tmp/m", "hca0.peer=", "hca0.icrc=never",
-		  "hca1.peer=hca1"},
-		 {false, true}},
+		{{NULL}, {REFS_IN_TRAINS, REFS_IN_TRAINS}},
+		{{"hca0.tx_copy=always"}, {REFS_NONE, REFS_NONE}},
+		{{"hca1.icrc=always"}, {REFS_IN_TRAINS, REFS_IN_TRAINS}},
+		{{"hca1.capture=/tmp/c"}, {REFS_NONE, REFS_NONE}},
+		{{"hca0.loss=0.1"}, {REFS_NONE, REFS_NONE}},
+		{{"hca0.mark=0.1"}, {REFS_NONE, REFS_NONE}},
+		{{"hca0.delay_us=1"}, {REFS_NONE, REFS_NONE}},
+		{{"hca0.peer=hca0", "hca1.peer=hca1", "hca1.tx_copy=always"},
+		 {REFS_IN_TRAINS, REFS_NONE}},
+		{{MEMIF, "hca0.icrc=never"}, {REFS_SINGLY, REFS_IN_TRAINS}},
+		{{ALONE("af_packet"), "hca0.tx_copy=never"}, {REFS_SINGLY, REFS_IN_TRAINS}},
+		{{ALONE("af_packet")}, {REFS_NONE, REFS_IN_TRAINS}},
+		{{"hca0.tx_copy=never", "hca1.tx_copy=never"}, {REFS_IN_TRAINS, REFS_IN_TRAINS}},
+		{{MEMIF, "hca1.tx_copy=never"}, {REFS_NONE, REFS_IN_TRAINS}},
+		{{MEMIF, "hca0.tx_copy=never"}, {REFS_SINGLY, REFS_IN_TRAINS}},
+		{{MEMIF, "hca0.icrc=never", "hca0.loss=0.1"}, {REFS_NONE, REFS_IN_TRAINS}},
+		{{MEMIF, "hca0.icrc=never", "hca0.tx_copy=always"}, {REFS_NONE, REFS_IN_TRAINS}},
+		{{MEMIF, "hca0.icrc=never", "hca0.stages=all on lcore 0",
+		  "hca0.lcore.responder_exec=1"},
+		 {REFS_NONE, REFS_IN_TRAINS}},
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

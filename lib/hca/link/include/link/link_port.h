@@ -28,7 +28,8 @@ struct link_port {
 	 */
 	bool (*rx_pending)(struct link_port *port, uint16_t queue);
 	/*
-	 * Sends up to n frames, one segment each, refcnt 1 or more. Takes ownership of one
+	 * Sends up to n frames, one segment each, refcnt 1 or more; some may refer to their payload
+	 * if the port takes that (pipeline/frame_marks.h). Takes ownership of one
 	 * reference to each frame taken and returns how many; the rest stay with the caller. The
 	 * port never changes data, length or private area of a frame. One with ICRC_OMITTED
 	 * may go nowhere but to a port of this daemon. Stage: header_parse.

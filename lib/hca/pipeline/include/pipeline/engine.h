@@ -55,6 +55,13 @@ enum loss_recovery {
 	LOSS_RECOVERY_KEEP,	/* kept until those have come (context/early.h) */
 };
 
+/* May packets refer to their payload (virt-to-phys/payload_ref.h)? */
+enum payload_refs {
+	REFS_NONE,
+	REFS_IN_TRAINS, /* and form trains (train.h): a ring port */
+	REFS_SINGLY,	/* their port's driver reads it before they are acknowledged */
+};
+
 struct engine_settings {
 	uint32_t ack_interval;	 /* packets of a message between two AckReq bits */
 	uint32_t quantum_bytes;	 /* payload one QP may send before the next has its turn */
@@ -77,11 +84,13 @@ struct engine_settings {
 	bool priority_tag;		  /* tag packets with VLAN 0 if there is no VLAN */
 	bool e2e_credits;		  /* generate end-to-end credits; false: 11111b */
 	enum icrc_mode icrc;
-	bool payload_refs; /* packets may refer to their payload, and form trains */
+	uint32_t payload_refs; /* enum payload_refs */
 };
 
 /* A setting that may change while lcores run: read once where it is used. */
 #define engine_setting(e, name) __atomic_load_n(&(e)->settings.name, __ATOMIC_RELAXED)
+
+#define engine_trains(e) (engine_setting(e, payload_refs) == REFS_IN_TRAINS)
 
 /* Counters and state of a stage instance. One writer: the lcore that runs it. */
 struct stage {

@@ -33,8 +33,8 @@ struct payload_ref {
 	uint32_t key, pd, rights; /* as they were translated; the entry is a plain one */
 };
 
-/* Shorter payloads are copied: they cost less than following a reference. At least as long as a
- * reference. */
+/* Shorter payloads are copied: they cost less than following a reference (doc/tuning.md#ports). At
+ * least as long as a reference. */
 #define PAYLOAD_REF_BYTES_MIN 512
 
 _Static_assert(sizeof(struct payload_ref) <= PAYLOAD_REF_BYTES_MIN, "stands in its place");
@@ -131,5 +131,10 @@ static inline bool payload_ref_is_of(const uint8_t *place, const struct v2p *sen
 /* Copies `bytes` of what the reference at `place` names, `skip` bytes into it, for a capture.
  * False: they are gone, or another lcore holds the entry; `to` is undefined. Any lcore. */
 bool payload_ref_copy(const uint8_t *place, uint32_t skip, uint8_t *to, uint32_t bytes);
+
+/* payload_ref_follow() for a port whose driver copies (port_payload_place): 0, -EAGAIN or -ENOENT;
+ * *bytes: how many the reference names. The sender's lcore, if it runs all of the engine: what may
+ * end the request then comes before or after the copy. */
+int payload_ref_find(const uint8_t *place, const uint8_t **at, uint32_t *bytes);
 
 #endif
