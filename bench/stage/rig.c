@@ -159,7 +159,7 @@ static int make_objects(struct rig_side *s, unsigned i, unsigned engine)
 		return fail("SW2HW_CQ");
 	if (ceu_exec(s->ceu, CEU_SW2HW_QP, c->qpn, &qp, sizeof(qp), NULL, 0))
 		return fail("SW2HW_QP");
-	hca_client_attach(s->hca, engine, &c->page->uar);
+	hca_client_attach(s->hca, engine, qp.engine, c->page->uar);
 	return 0;
 }
 
@@ -287,7 +287,7 @@ static void ring_doorbell(struct rig_client *c, enum user_opcode opcode, uint32_
 		slot * RIG_WQE_BYTES / WQE_UNIT_BYTES << DOORBELL_OFFSET_SHIFT | phase | opcode;
 	uint64_t w1 = c->qpn << DOORBELL_QPN_SHIFT | units;
 
-	__atomic_store_n(&c->page->uar.doorbell[c->doorbells % UAR_DOORBELLS], w1 << 32 | w0,
+	__atomic_store_n(&c->page->uar->doorbell[c->doorbells % UAR_DOORBELLS], w1 << 32 | w0,
 			 __ATOMIC_RELEASE);
 	c->doorbells++;
 }

@@ -15,6 +15,8 @@
 #include "send-queue/send_queue.h"
 #include "virt-to-phys/orphans.h"
 
+_Static_assert((int)UAR_PAGES == (int)ENGINES_MAX, "a client has a doorbell page for each");
+
 void hca_config_defaults(struct hca_config *c)
 {
 	enum { no, yes };
@@ -400,12 +402,13 @@ int hca_client_node(const struct hca *h, uint32_t client)
 	return h->engines[hca_client_engine(h, client)].socket;
 }
 
-void hca_client_attach(struct hca *h, uint32_t client, struct uar_page *uar)
+void hca_client_attach(struct hca *h, uint32_t client, unsigned engine, struct uar_page *uar)
 {
-	dbp_set_client(&h->engines[hca_client_engine(h, client)], client, uar);
+	dbp_set_client(&h->engines[engine], client, uar);
 }
 
 void hca_client_detach(struct hca *h, uint32_t client)
 {
-	dbp_set_client(&h->engines[hca_client_engine(h, client)], client, NULL);
+	for (unsigned i = 0; i < h->config.engines; i++)
+		dbp_set_client(&h->engines[i], client, NULL);
 }

@@ -131,7 +131,7 @@ static void make_other(struct sim_node *n)
 
 	eq.page = n->other_page = zeroed(sizeof(*n->other_page));
 	must(ceu_exec(n->ceu, CEU_SW2HW_EQ, 1, &eq, sizeof(eq), NULL, 0), "SW2HW_EQ");
-	hca_client_attach(n->hca, 1, &n->other_page->uar);
+	hca_client_attach(n->hca, 1, 0, n->other_page->uar);
 }
 
 static void make_client(struct sim *s, int node, const struct sim_params *p)
@@ -178,7 +178,7 @@ static void make_client(struct sim *s, int node, const struct sim_params *p)
 	must(ceu_exec(n->ceu, CEU_MAP_EQ, 0, &events, sizeof(events), NULL, 0), "MAP_EQ");
 	must(ceu_map_context(n->ceu, CEU_CONTEXT_CQ, n->cqn), "MAP_ICM");
 	must(ceu_exec(n->ceu, CEU_SW2HW_CQ, n->cqn, &cq, sizeof(cq), NULL, 0), "SW2HW_CQ");
-	hca_client_attach(n->hca, 0, &n->page->uar);
+	hca_client_attach(n->hca, 0, 0, n->page->uar);
 	if (p->own)
 		make_other(n);
 	if (p->srq)
@@ -426,7 +426,7 @@ uint32_t sim_post(struct sim *s, int node, unsigned qp, const struct sim_wr *wr)
 	w0 = offset / 16 << DOORBELL_OFFSET_SHIFT | phase | (wr->fence ? DOORBELL_FENCE : 0) |
 	     wr->opcode;
 	w1 = q->qpn << DOORBELL_QPN_SHIFT | at / 16;
-	__atomic_store_n(&page->uar.doorbell[slot], w0 | w1 << 32, __ATOMIC_RELEASE);
+	__atomic_store_n(&page->uar->doorbell[slot], w0 | w1 << 32, __ATOMIC_RELEASE);
 	++*doorbells;
 	return offset;
 }

@@ -133,7 +133,7 @@ SIM_TEST(isolation__doorbells_beyond_the_descriptors, make(2), end)
 	sim_context(s, 0, 0)->dest_qpn ^= 0x5500;
 	while (posted < 6000) {
 		while (posted < 6000 &&
-		       n->doorbells - n->page->uar.consumer_index < UAR_DOORBELLS) {
+		       n->doorbells - n->page->uar->consumer_index < UAR_DOORBELLS) {
 			sim_post(s, 0, 0, &wr);
 			posted++;
 		}
@@ -178,7 +178,7 @@ SIM_TEST(doorbells__random_bits, make(2), end)
 			bits = (bits & 0xffffffffull) |
 			       (uint64_t)(n->qp[i >> 1 & 1].qpn << 8 | (bits >> 32 & 0xff)) << 32;
 		bits = (bits & ~(uint64_t)DOORBELL_PHASE) | phase;
-		n->page->uar.doorbell[n->doorbells++ % UAR_DOORBELLS] = bits;
+		n->page->uar->doorbell[n->doorbells++ % UAR_DOORBELLS] = bits;
 		if (i % 64 == 0)
 			sim_run(s, 2000);
 		while (sim_poll_cq(s, 0, &c))

@@ -68,7 +68,7 @@ static void write_request(struct fuzz_bytes *b)
 
 static void ring(struct fuzz_bytes *b)
 {
-	struct uar_page *uar = &n->page->uar;
+	struct uar_page *uar = n->page->uar;
 	uint64_t w = fuzz_u64(b), phase = n->doorbells / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
 	uint8_t qp = fuzz_u8(b);
 
@@ -85,7 +85,7 @@ static void ring(struct fuzz_bytes *b)
 
 static void scribble_doorbells(struct fuzz_bytes *b)
 {
-	into((uint8_t *)n->page->uar.doorbell, sizeof(n->page->uar.doorbell), b);
+	into((uint8_t *)n->page->uar->doorbell, sizeof(n->page->uar->doorbell), b);
 }
 
 /* A little more than is there, or anything. */

@@ -385,13 +385,13 @@ static void renew_srq(struct sim_node *n)
 /* No doorbell is left: each slot's phase is that of the round before. */
 static void empty_doorbells(struct sim_node *n)
 {
-	uint32_t taken = n->page->uar.consumer_index;
+	uint32_t taken = n->page->uar->consumer_index;
 
 	n->doorbells = taken;
 	for (uint32_t i = 0; i < UAR_DOORBELLS; i++) {
 		uint32_t at = taken + i;
 
-		n->page->uar.doorbell[at % UAR_DOORBELLS] =
+		n->page->uar->doorbell[at % UAR_DOORBELLS] =
 			at / UAR_DOORBELLS & 1 ? DOORBELL_PHASE : 0;
 	}
 }

@@ -83,6 +83,7 @@ struct cq_object {
 
 struct srq_object {
 	struct object object;
+	unsigned int engine;
 	struct pd *pd;
 	struct mr *mr;
 };
@@ -95,6 +96,7 @@ struct attachment {
 
 struct qp_object {
 	struct object object;
+	unsigned int engine;
 	struct pd *pd;
 	struct mr *mr;
 	struct cq_object *send_cq, *recv_cq;
@@ -170,6 +172,8 @@ struct client {
 	struct table pieces;
 	struct object *objects[OBJECT_KINDS];
 	uint32_t counts[OBJECT_KINDS];
+	uint32_t on_engine[ENGINES_MAX]; /* its QPs and SRQs, by engine */
+	uint32_t attached;	  /* engines, a bit each, that poll its doorbell page for them */
 	struct control_run *runs; /* of ADD_RUNS, for the next MR */
 	uint32_t run_count, run_room;
 	bool gone;	  /* in control.ended: to be destroyed at the end of the turn */

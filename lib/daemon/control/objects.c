@@ -225,7 +225,7 @@ int run_get_kick(struct call *call)
 	return call->reply_fd < 0 ? -errno : 0;
 }
 
-/* The client's page, event queue, doorbells. Undone by teardown. */
+/* The client's page and event queue. Undone by teardown. */
 static int client_attach(struct client *client, int *theirs)
 {
 	struct client_page *page = (struct client_page *)client->page.base;
@@ -257,9 +257,39 @@ static int client_attach(struct client *client, int *theirs)
 		return rc;
 	if (client->index >= d->client_end)
 		d->client_end = client->index + 1;
-	hca_client_attach(d->config.hca, client->index, &page->uar);
 	client_bind(client, client->page.base, client->page.bytes);
 	return 0;
+}
+
+unsigned int client_engine(const struct client *client)
+{
+	const struct hca *h = client->device->config.hca;
+	const unsigned int count = h->config.engines;
+	unsigned int first = hca_client_engine(h, client->index), best = first;
+
+	for (unsigned int i = 1; i < count; i++) {
+		unsigned int other = (first + i) % count;
+
+		if (client->on_engine[other] < client->on_engine[best])
+			best = other;
+	}
+	return best;
+}
+
+void client_engine_take(struct client *client, unsigned int engine)
+{
+	struct client_page *page = (struct client_page *)client->page.base;
+
+	client->on_engine[engine]++;
+	if (client->attached & 1u << engine)
+		return;
+	client->attached |= 1u << engine;
+	hca_client_attach(client->device->config.hca, client->index, engine, &page->uar[engine]);
+}
+
+void client_engine_give(struct client *client, unsigned int engine)
+{
+	client->on_engine[engine]--;
 }
 
 void client_bind(const struct client *client, void *at, uint64_t bytes)

@@ -27,7 +27,17 @@ int client_query(const struct client *client, uint16_t op, uint32_t modifier, vo
  * -errno with nothing changed. */
 int mpt_write(const struct object *o, struct mpt_entry entry);
 int mpt_invalidate(const struct object *o);
-/* Places this mapped memory of the client on the node of its engine. */
+/*
+ * The engine for the client's next QP or SRQ: the one with the fewest of them; of several, the first
+ * from hca_client_engine() on. So the QPs of one client use all engines, and clients of one QP each,
+ * too.
+ */
+unsigned int client_engine(const struct client *client);
+/* One more QP or SRQ of the client is on the engine, whose doorbell page is polled from now on; or
+ * one fewer. */
+void client_engine_take(struct client *client, unsigned int engine);
+void client_engine_give(struct client *client, unsigned int engine);
+/* Places this mapped memory of the client on the node of hca_client_engine(). */
 void client_bind(const struct client *client, void *at, uint64_t bytes);
 
 /* The device of that name, or NULL. name is NUL-terminated. */

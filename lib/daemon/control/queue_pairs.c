@@ -75,7 +75,7 @@ static void qp_hold(struct qp_object *qp, uint32_t by)
 int run_create_qp(struct call *call)
 {
 	const struct control_qp *in = call->body;
-	struct control_number *out = call->reply;
+	struct control_qp_reply *out = call->reply;
 	struct client *client = call->client;
 	struct pd *pd = object_find(client, OBJECT_PD, in->pd);
 	struct mr *mr = object_find(client, OBJECT_MR, in->lkey);
@@ -99,7 +99,7 @@ int run_create_qp(struct call *call)
 		return rc;
 	make.cqn_snd = in->send_cqn;
 	make.cqn_rcv = in->recv_cqn;
-	make.engine = (uint16_t)hca_client_engine(client->device->config.hca, client->index);
+	make.engine = (uint16_t)(srq ? srq->engine : client_engine(client));
 	qp = (gsi ? object_make_kept : object_make)(client, OBJECT_QP, sizeof(*qp), &rc);
 	if (!qp)
 		return rc;
@@ -113,8 +113,10 @@ int run_create_qp(struct call *call)
 	qp->send_cq = send_cq;
 	qp->recv_cq = recv_cq;
 	qp->srq = srq;
+	qp->engine = make.engine;
 	qp_hold(qp, 1);
-	out->number = qp->object.number;
+	client_engine_take(client, qp->engine);
+	*out = (struct control_qp_reply){.qpn = qp->object.number, .engine = qp->engine};
 	return 0;
 }
 
@@ -132,6 +134,7 @@ int run_destroy_qp(struct call *call)
 	if (rc)
 		return rc;
 	qp_hold(qp, -1u);
+	client_engine_give(call->client, qp->engine);
 	object_drop(&qp->object);
 	return 0;
 }

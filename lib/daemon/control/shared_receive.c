@@ -40,7 +40,7 @@ int run_create_srq(struct call *call)
 	rc = ring(client, mr, in, &make);
 	if (rc)
 		return rc;
-	make.engine = (uint16_t)hca_client_engine(d->config.hca, client->index);
+	make.engine = (uint16_t)client_engine(client);
 	srq = object_make(client, OBJECT_SRQ, sizeof(*srq), &rc);
 	if (!srq)
 		return rc;
@@ -53,6 +53,8 @@ int run_create_srq(struct call *call)
 	}
 	srq->pd = pd;
 	srq->mr = mr;
+	srq->engine = make.engine;
+	client_engine_take(client, srq->engine);
 	pd->object.users++;
 	mr->object.users++;
 	out->number = srq->object.number;
@@ -91,6 +93,7 @@ int run_destroy_srq(struct call *call)
 		return rc;
 	srq->pd->object.users--;
 	srq->mr->object.users--;
+	client_engine_give(call->client, srq->engine);
 	object_drop(&srq->object);
 	return 0;
 }

@@ -28,14 +28,14 @@ static void clear_data_path(struct qp *q)
 	memset(&q->hp, 0, sizeof(q->hp));
 }
 
-/* Clears the doorbells that the client has rung and DoorbellProcessing has not taken yet. The page
- * is the client's, which may change it meanwhile. */
+/* Clears the doorbells that the client has rung and the engine's DoorbellProcessing has not taken
+ * yet. The page is the client's, which may change it meanwhile. */
 static void forget_doorbells(struct ceu *ceu, const struct qp *q, uint32_t qpn)
 {
 	struct client_page *page = ceu->config.completion->eqs[q->client].page;
 
 	for (unsigned int i = 0; page && i < UAR_DOORBELLS; i++) {
-		uint64_t *at = &page->uar.doorbell[i];
+		uint64_t *at = &page->uar[q->engine].doorbell[i];
 		uint64_t rung = __atomic_load_n(at, __ATOMIC_RELAXED);
 
 		if ((uint32_t)(rung >> 32) >> DOORBELL_QPN_SHIFT == qpn)

@@ -3,7 +3,8 @@
  * DoorbellProcessing (doc/modules.md#doorbellprocessing): takes doorbells from the clients' FIFOs,
  * finds the queue pair, fetches the descriptor that the doorbell names and passes both to
  * WQEScheduler. Reads QP contexts, writes none. Stage doorbell_wqe. A doorbell counts only for a
- * queue pair of the client that rang it. Everything in a doorbell page is loaded only once.
+ * queue pair of this engine and of the client that rang it. Everything in a doorbell page is loaded
+ * only once.
  */
 #include <errno.h>
 #include <string.h>
@@ -68,7 +69,7 @@ void dbp_set_client(struct engine *e, uint32_t client, struct uar_page *uar)
 				 __ATOMIC_RELAXED);
 	}
 	__atomic_store_n(&d->fifo[client].uar, uar, __ATOMIC_RELEASE);
-	if (client >= d->end)
+	if (uar && client >= d->end)
 		__atomic_store_n(&d->end, client + 1, __ATOMIC_RELEASE);
 }
 
@@ -155,7 +156,7 @@ static struct qp *doorbell_qp(struct engine *e, uint32_t client, uint32_t qpn, s
 	struct qp *q = qp_find(e->qps, qpn);
 	enum qp_state state;
 
-	if (unlikely(!q || q->client != client)) {
+	if (unlikely(!q || q->client != client || q->engine != e->index)) {
 		count(c, COUNTER_drop_doorbell_qpn);
 		return NULL;
 	}

@@ -10,7 +10,7 @@
  *   context.event_lock              event queues
  *   cq.lock                         } spin locks, held for a few hundred cycles,
  *   sq.lock, rq.lock or srq.lock    } no system call inside
- *   context.uar_lock                }
+ *   doorbell_fifo.lock              }
  */
 #include <errno.h>
 #include <pthread.h>
@@ -147,6 +147,17 @@ struct event_queue {
 	int fd;
 };
 
+/* The doorbell FIFO of one engine. Each on a line of its own: threads that post to QPs of different
+ * engines share none. */
+struct doorbell_fifo {
+	struct spin lock CACHE_LINE;
+	uint32_t produced; /* doorbells ever rung */
+	uint32_t consumed; /* of them, as last seen */
+	uint32_t unrung;   /* atomic: doorbells that wait for room in it */
+	uint32_t qps;	   /* that ring here; context.lock */
+	struct uar_page *page;
+};
+
 struct softhca_context {
 	int fd;
 	int bell, kick;
@@ -156,7 +167,9 @@ struct softhca_context {
 	struct control_hello_reply hello;
 	struct client_page *page;
 	uint32_t dead;		 /* atomic: the daemon has gone */
-	uint32_t unrung;	 /* atomic: doorbells that wait for room in the FIFO */
+	uint32_t unrung;	 /* atomic: doorbells that wait for room in their FIFOs */
+	uint32_t engines;	 /* atomic: of its QPs, a bit each */
+	uint32_t yields;	 /* atomic: client_yields is set in some of their pages */
 	uint32_t dead_announced; /* atomic: and the waiters were woken */
 	bool fatal_raised;	 /* event_lock: the last event of `async` is queued */
 
@@ -183,9 +196,7 @@ struct softhca_context {
 	uint32_t eq_taken; /* event_lock; the dispatcher reads it without; atomic */
 	struct event_queue async;
 
-	struct spin uar_lock CACHE_LINE;
-	uint32_t produced; /* doorbells ever rung */
-	uint32_t consumed; /* of them, as last seen */
+	struct doorbell_fifo fifo[UAR_PAGES]; /* by engine */
 };
 
 struct softhca_pd {
@@ -302,6 +313,7 @@ struct softhca_qp {
 	uint8_t state; /* enum softhca_qp_state, as known; atomic */
 	uint8_t signal_all;
 	uint32_t qkey;
+	struct doorbell_fifo *fifo;
 	struct qp_record *record;
 	struct work_queue sq, rq;
 	struct posting batch; /* softhca_post_start() to _end(); sq.lock */

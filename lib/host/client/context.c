@@ -155,6 +155,8 @@ static int hello(struct softhca_context *ctx, const char *device)
 	if (fd < 0)
 		return -errno;
 	ctx->page = page;
+	for (unsigned int i = 0; i < UAR_PAGES; i++)
+		ctx->fifo[i].page = &ctx->page->uar[i];
 	rc = ctx_call(ctx, CONTROL_HELLO, &in, sizeof(in), &ctx->hello, sizeof(ctx->hello), fd,
 		      &ctx->bell);
 	close(fd);

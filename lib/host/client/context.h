@@ -23,10 +23,10 @@ static inline uint32_t cpu_here(void)
 	return (uint32_t)(sched_getcpu() + 1);
 }
 
-/* Publishes this thread's CPU to the daemon, which does not spin on a CPU that its clients need. */
-static inline void publish_cpu(struct softhca_context *ctx)
+/* Publishes this thread's CPU to an engine, which does not spin on a CPU that its clients need. */
+static inline void publish_cpu(struct uar_page *uar)
 {
-	uint32_t *published = &ctx->page->uar.client_cpu, cpu = cpu_here();
+	uint32_t *published = &uar->client_cpu, cpu = cpu_here();
 
 	if (unlikely(__atomic_load_n(published, __ATOMIC_RELAXED) != cpu))
 		__atomic_store_n(published, cpu, __ATOMIC_RELAXED);

@@ -271,15 +271,47 @@ static inline bool ours(const struct cqe *e)
 		 (uint32_t)CQE_OWNER_HW << 24);
 }
 
+/* The page of the engine that the lowest bit stands for. */
+static inline struct uar_page *page_of(const struct softhca_context *ctx, uint32_t engines)
+{
+	return &ctx->page->uar[__builtin_ctz(engines)];
+}
+
+/* Is the engine's lcore on that CPU, and its thread waiting for it? */
+static inline bool waits_for(const struct uar_page *uar, uint32_t cpu)
+{
+	return cpu == __atomic_load_n(&uar->daemon_cpu, __ATOMIC_RELAXED) &&
+	       !__atomic_load_n(&uar->daemon_asleep, __ATOMIC_RELAXED);
+}
+
+/* Is the lcore's thread of some engine with our QPs waiting for the CPU that we are on? */
+static inline bool on_daemons_cpu(const struct softhca_context *ctx)
+{
+	uint32_t here = cpu_here(), left = __atomic_load_n(&ctx->engines, __ATOMIC_RELAXED);
+
+	for (; here && left; left &= left - 1)
+		if (waits_for(page_of(ctx, left), here))
+			return true;
+	return false;
+}
+
 /* The CQ is empty, and the daemon needs the CPU that we are on. It yields to us, too, while it sees
  * that we yield. */
 static void tell_daemon(struct softhca_context *ctx)
 {
-	struct uar_page *uar = &ctx->page->uar;
+	uint32_t left = __atomic_load_n(&ctx->engines, __ATOMIC_RELAXED);
 
-	publish_cpu(ctx);
-	if (!__atomic_load_n(&uar->client_yields, __ATOMIC_RELAXED))
-		__atomic_store_n(&uar->client_yields, 1, __ATOMIC_RELAXED);
+	for (; left; left &= left - 1) {
+		struct uar_page *uar = page_of(ctx, left);
+
+		if (!waits_for(uar, cpu_here()))
+			continue;
+		publish_cpu(uar);
+		if (!__atomic_load_n(&uar->client_yields, __ATOMIC_RELAXED))
+			__atomic_store_n(&uar->client_yields, 1, __ATOMIC_RELAXED);
+	}
+	if (!__atomic_load_n(&ctx->yields, __ATOMIC_RELAXED))
+		__atomic_store_n(&ctx->yields, 1, __ATOMIC_RELEASE);
 }
 
 static __attribute__((noinline)) void yield_to_daemon(struct softhca_context *ctx)
@@ -289,22 +321,12 @@ static __attribute__((noinline)) void yield_to_daemon(struct softhca_context *ct
 }
 
 /* A completion has arrived, perhaps the one that we yielded for. */
-static inline void yielded_enough(struct softhca_context *ctx)
+static __attribute__((noinline)) void yield_no_more(struct softhca_context *ctx)
 {
-	struct uar_page *uar = &ctx->page->uar;
-
-	if (unlikely(__atomic_load_n(&uar->client_yields, __ATOMIC_RELAXED)))
-		__atomic_store_n(&uar->client_yields, 0, __ATOMIC_RELAXED);
-}
-
-/* Is the lcore's thread waiting for the CPU that we are on? */
-static inline bool on_daemons_cpu(const struct softhca_context *ctx)
-{
-	const struct uar_page *uar = &ctx->page->uar;
-	uint32_t here = cpu_here();
-
-	return here && here == __atomic_load_n(&uar->daemon_cpu, __ATOMIC_RELAXED) &&
-	       !__atomic_load_n(&uar->daemon_asleep, __ATOMIC_RELAXED);
+	__atomic_store_n(&ctx->yields, 0, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < UAR_PAGES; i++)
+		if (__atomic_load_n(&ctx->page->uar[i].client_yields, __ATOMIC_RELAXED))
+			__atomic_store_n(&ctx->page->uar[i].client_yields, 0, __ATOMIC_RELAXED);
 }
 
 /* A thread that polls on our CPU as we do, such as the peer that we poll for, would have to wait for
@@ -372,7 +394,8 @@ int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc)
 		cq->consumed = consumed;
 		cq->idle = 0;
 		__atomic_store_n(&cq->record->consumer_index, consumed, __ATOMIC_RELEASE);
-		yielded_enough(cq->node.ctx);
+		if (unlikely(__atomic_load_n(&cq->node.ctx->yields, __ATOMIC_RELAXED)))
+			yield_no_more(cq->node.ctx);
 	} else if (unlikely(!(++cq->idle & cq->idle_mask) || ctx_dead(cq->node.ctx))) {
 		return found_idle(cq, n, wc);
 	} else if (unlikely(n > 0 && on_daemons_cpu(cq->node.ctx))) {

@@ -23,59 +23,60 @@ static void kick(struct softhca_context *ctx)
 		return; /* full: so many kicks have not been counted */
 }
 
-/* uar_lock is held. */
-static inline bool fifo_has_room(struct softhca_context *ctx)
+/* Its lock is held. */
+static inline bool fifo_has_room(struct doorbell_fifo *f)
 {
-	if (likely(ctx->produced - ctx->consumed < UAR_DOORBELLS))
+	if (likely(f->produced - f->consumed < UAR_DOORBELLS))
 		return true;
-	ctx->consumed = __atomic_load_n(&ctx->page->uar.consumer_index, __ATOMIC_ACQUIRE);
-	return ctx->produced - ctx->consumed < UAR_DOORBELLS;
+	f->consumed = __atomic_load_n(&f->page->consumer_index, __ATOMIC_ACQUIRE);
+	return f->produced - f->consumed < UAR_DOORBELLS;
 }
 
-bool ring(struct softhca_context *ctx, uint32_t word0, uint32_t word1)
+bool ring(struct softhca_qp *qp, uint32_t word0, uint32_t word1)
 {
-	struct uar_page *uar = &ctx->page->uar;
+	struct doorbell_fifo *f = qp->fifo;
+	struct uar_page *uar = f->page;
 	uint32_t phase;
 
-	spin_lock(&ctx->uar_lock);
-	if (unlikely(!fifo_has_room(ctx))) {
-		spin_unlock(&ctx->uar_lock);
+	spin_lock(&f->lock);
+	if (unlikely(!fifo_has_room(f))) {
+		spin_unlock(&f->lock);
 		return false;
 	}
-	publish_cpu(ctx);
-	phase = ctx->produced / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
+	publish_cpu(uar);
+	phase = f->produced / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
 	/* An exchange, because it is also the fence between the doorbell and the read of
 	 * daemon_asleep. */
-	__atomic_exchange_n(&uar->doorbell[ctx->produced % UAR_DOORBELLS],
+	__atomic_exchange_n(&uar->doorbell[f->produced % UAR_DOORBELLS],
 			    (uint64_t)word1 << 32 | word0 | phase, __ATOMIC_SEQ_CST);
-	ctx->produced++;
-	spin_unlock(&ctx->uar_lock);
+	f->produced++;
+	spin_unlock(&f->lock);
 	if (unlikely(__atomic_load_n(&uar->daemon_asleep, __ATOMIC_RELAXED)))
-		kick(ctx);
+		kick(qp->node.ctx);
 	return true;
 }
 
 /* ---- doorbells for which there was no room ---- */
 
 /* One more doorbell waits; the dispatcher, if there is one, sees to it from now on. */
-static void doorbell_waits(struct softhca_context *ctx)
+static void doorbell_waits(struct softhca_qp *qp)
 {
-	if (__atomic_fetch_add(&ctx->unrung, 1, __ATOMIC_RELAXED) == 0)
-		events_wake(ctx);
+	__atomic_fetch_add(&qp->fifo->unrung, 1, __ATOMIC_RELAXED);
+	if (__atomic_fetch_add(&qp->node.ctx->unrung, 1, __ATOMIC_RELAXED) == 0)
+		events_wake(qp->node.ctx);
 }
 
-static void doorbell_rung(struct softhca_context *ctx)
+static void doorbell_rung(struct softhca_qp *qp)
 {
-	__atomic_fetch_sub(&ctx->unrung, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&qp->fifo->unrung, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&qp->node.ctx->unrung, 1, __ATOMIC_RELAXED);
 }
 
 void ring_for_receives(struct softhca_qp *qp)
 {
-	struct softhca_context *ctx = qp->node.ctx;
-
-	if (!ring(ctx, USER_NOP, qp->number << DOORBELL_QPN_SHIFT) &&
+	if (!ring(qp, USER_NOP, qp->number << DOORBELL_QPN_SHIFT) &&
 	    !__atomic_exchange_n(&qp->receives_unrung, 1, __ATOMIC_RELAXED))
-		doorbell_waits(ctx);
+		doorbell_waits(qp);
 }
 
 /* The chain, if there is one, waits no more. */
@@ -84,39 +85,49 @@ static void chain_rung(struct softhca_qp *qp)
 	if (!qp->unrung.before)
 		return;
 	qp->unrung.before = NULL;
-	doorbell_rung(qp->node.ctx);
+	doorbell_rung(qp);
 }
 
 /* sq.lock is held. */
 static void ring_chain(struct softhca_qp *qp)
 {
-	if (qp->unrung.before && ring(qp->node.ctx, qp->unrung.word0, qp->unrung.word1))
+	if (qp->unrung.before && ring(qp, qp->unrung.word0, qp->unrung.word1))
 		chain_rung(qp);
 }
 
 void unrung_forget(struct softhca_qp *qp)
 {
 	if (__atomic_exchange_n(&qp->receives_unrung, 0, __ATOMIC_RELAXED))
-		doorbell_rung(qp->node.ctx);
+		doorbell_rung(qp);
 	chain_rung(qp);
+}
+
+/* Is there room for some doorbell that waits? */
+static bool some_may_ring(struct softhca_context *ctx)
+{
+	bool room = false;
+
+	for (struct doorbell_fifo *f = ctx->fifo; !room && f < ctx->fifo + UAR_PAGES; f++) {
+		if (!__atomic_load_n(&f->unrung, __ATOMIC_RELAXED))
+			continue;
+		spin_lock(&f->lock);
+		room = fifo_has_room(f);
+		spin_unlock(&f->lock);
+	}
+	return room;
 }
 
 void ring_unrung(struct softhca_context *ctx)
 {
-	bool room;
-
-	spin_lock(&ctx->uar_lock);
-	room = fifo_has_room(ctx);
-	spin_unlock(&ctx->uar_lock);
 	/* Do not wait: the holder of the context's lock may keep it for long, and a poller tries
 	 * again. */
-	if (!room || pthread_mutex_trylock(&ctx->lock))
+	if (!some_may_ring(ctx) || pthread_mutex_trylock(&ctx->lock))
 		return;
 	for (struct node *at = ctx->nodes[NODE_QP]; at; at = at->next) {
 		struct softhca_qp *qp = (struct softhca_qp *)at;
 
 		if (__atomic_exchange_n(&qp->receives_unrung, 0, __ATOMIC_RELAXED)) {
-			doorbell_rung(ctx);
+			doorbell_rung(qp);
 			ring_for_receives(qp);
 		}
 		if (!spin_trylock(&qp->sq.lock))
@@ -388,7 +399,7 @@ static __attribute__((noinline)) int posting_wait(struct softhca_qp *qp, const s
 		return -EIO;
 	qp->unrung = *p;
 	if (first)
-		doorbell_waits(qp->node.ctx);
+		doorbell_waits(qp);
 	return 0;
 }
 
@@ -399,7 +410,7 @@ static inline int posting_ring(struct softhca_qp *qp, const struct posting *p)
 
 	if (unlikely(!p->before))
 		return 0;
-	if (unlikely(!ring(qp->node.ctx, p->word0, p->word1))) {
+	if (unlikely(!ring(qp, p->word0, p->word1))) {
 		rc = posting_wait(qp, p);
 	} else if (unlikely(qp->unrung.before)) {
 		chain_rung(qp);

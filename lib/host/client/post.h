@@ -8,9 +8,9 @@
  * entries. */
 void put_receive(const struct softhca_recv_wr *wr, uint8_t shift, uint32_t tag, uint8_t *wqe);
 
-/* Rings one doorbell. False: the FIFO is full. */
-bool ring(struct softhca_context *ctx, uint32_t word0, uint32_t word1);
-/* Makes the daemon look at the QP's receive queue, as soon as the doorbell FIFO has room: it flushes
+/* Rings one doorbell of the QP. False: its FIFO is full. */
+bool ring(struct softhca_qp *qp, uint32_t word0, uint32_t word1);
+/* Makes the daemon look at the QP's receive queue, as soon as its FIFO has room: it flushes
  * one in ERR, and asks no other for its receives before the first one. */
 void ring_for_receives(struct softhca_qp *qp);
 /* Rings as many of the waiting doorbells (context.unrung) as there is room for. Never waits: if

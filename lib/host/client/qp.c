@@ -104,9 +104,27 @@ static int qp_register(struct softhca_qp *qp, enum softhca_qp_type type)
 		.sq_signal_all = qp->signal_all,
 		.srqn = qp->srq ? qp->srq->number : 0,
 	};
+	struct softhca_context *ctx = qp->pd->node.ctx;
+	struct control_qp_reply out;
+	int rc = ctx_call(ctx, CONTROL_CREATE_QP, &in, sizeof(in), &out, sizeof(out), -1, NULL);
 
-	return ctx_call_for_number(qp->pd->node.ctx, CONTROL_CREATE_QP, &in, sizeof(in),
-				   &qp->number);
+	if (rc)
+		return rc;
+	if (out.engine >= UAR_PAGES)
+		return -EPROTO;
+	qp->number = out.qpn;
+	qp->fifo = &ctx->fifo[out.engine];
+	return 0;
+}
+
+/* One more QP rings in the FIFO, or one fewer. context.lock is held. */
+static void fifo_use(struct softhca_context *ctx, struct doorbell_fifo *f, uint32_t by)
+{
+	uint32_t bit = 1u << (f - ctx->fifo);
+
+	f->qps += by;
+	__atomic_store_n(&ctx->engines, f->qps ? ctx->engines | bit : ctx->engines & ~bit,
+			 __ATOMIC_RELAXED);
 }
 
 static void use_objects(struct softhca_qp *qp, uint32_t by)
@@ -136,6 +154,7 @@ static int qp_make(struct softhca_context *ctx, struct softhca_qp *qp, enum soft
 	}
 	node_add(ctx, &qp->node, NODE_QP);
 	use_objects(qp, 1);
+	fifo_use(ctx, qp->fifo, 1);
 	__atomic_store_n(&ctx->qps[qp->number & ctx->qp_mask], qp, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -215,6 +234,7 @@ int softhca_destroy_qp(struct softhca_qp *qp)
 		unrung_forget(qp);
 		node_remove(&qp->node);
 		use_objects(qp, -1u);
+		fifo_use(ctx, qp->fifo, -1u);
 		queue_memory_put(ctx, &qp->memory);
 	}
 	pthread_mutex_unlock(&ctx->lock);

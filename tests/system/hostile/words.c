@@ -22,9 +22,10 @@ static struct piece some_piece(struct attacker *a)
 	struct side *s = &a->side[below(a, SIDES)];
 	struct softhca_qp *qp = s->qp[below(a, WHICH_COUNT)];
 	const struct piece pieces[] = {
-		{s->ctx->page, sizeof(struct uar_page)},
-		{&s->ctx->page->uar.doorbell, sizeof(s->ctx->page->uar.doorbell)},
-		{&s->ctx->page->uar, 128},
+		{s->ctx->page->uar, sizeof(s->ctx->page->uar)},
+		{qp->fifo->page, sizeof(struct uar_page)},
+		{qp->fifo->page->doorbell, sizeof(qp->fifo->page->doorbell)},
+		{qp->fifo->page, 128},
 		{&s->ctx->page->eq_consumer, 8},
 		{s->ctx->page->eq, sizeof(s->ctx->page->eq)},
 		{s->cq->record, sizeof(*s->cq->record)},

@@ -84,7 +84,7 @@ unsigned wqe_write(struct attacker *a, unsigned side, enum which which, uint32_t
 /* While the FIFO is full the daemon has enough of them. */
 static void ring_some_time(struct softhca_qp *qp, uint32_t word0, uint32_t word1)
 {
-	for (unsigned tries = 0; tries < 100000 && !ring(qp->node.ctx, word0, word1); tries++)
+	for (unsigned tries = 0; tries < 100000 && !ring(qp, word0, word1); tries++)
 		sched_yield();
 }
 
@@ -92,10 +92,14 @@ void wqe_ring(struct attacker *a, unsigned side, enum which which, uint32_t slot
 	      unsigned units)
 {
 	struct softhca_qp *qp = a->side[side].qp[which];
+	struct doorbell_fifo *own = qp->fifo;
 	uint32_t offset = (uint32_t)(slot_at(qp, slot) - qp->sq.buffer) / UNIT_BYTES;
 
+	if (below(a, 16) == 0) /* maybe another engine's */
+		qp->fifo = a->side[side].qp[below(a, WHICH_COUNT)]->fifo;
 	ring_some_time(qp, offset << DOORBELL_OFFSET_SHIFT | opcode,
 		       qp->number << DOORBELL_QPN_SHIFT | units);
+	qp->fifo = own;
 }
 
 /* The next unit of one slot leads to another: chains, circles. */

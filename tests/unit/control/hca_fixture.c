@@ -38,10 +38,11 @@ static uint64_t polls;				      /* atomic */
 static uint64_t cheapest_turn_ns = UINT64_MAX, turns; /* atomic */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int clients_now; /* atomic: as the serving thread saw it last */
-static unsigned int hcas;	 /* ended so far */
+static unsigned int engines;	 /* ended so far */
 static bool has_poller, has_server;
 int (*fixture_cm_adopt)(void *ctx, int fd);
 int fixture_node = SOCKET_ID_ANY;
+unsigned int fixture_engines = 1;
 unsigned int fixture_hello_ms;
 
 static uint16_t wire_rx(struct link_port *port, uint16_t queue, struct rte_mbuf **frames,
@@ -281,9 +282,10 @@ static int port_attribute(void *ctx, const char *name, char *text, unsigned int 
 static void start_hca(struct fixture *f, bool poll_pipeline)
 {
 	struct hca_config config;
-	struct ceu_config ceu = {.engine_count = 1};
+	struct ceu_config ceu = {.engine_count = fixture_engines};
 
 	hca_config_defaults(&config);
+	config.engines = fixture_engines;
 	config.qps = 1024;
 	config.cqs = 1024;
 	config.srqs = 64;
@@ -430,13 +432,13 @@ void fixture_stop(struct fixture *f)
 	while (wire.head != wire.tail)
 		rte_pktmbuf_free(wire.frame[wire.head++ % WIRE_DEPTH]);
 	ceu_destroy(f->ceu);
+	engines += f->hca->config.engines;
 	hca_destroy(f->hca);
-	/* Whatever clients did, no buffer is lost; WQEParse of each HCA may have kept one in hand.
-	 */
-	hcas++;
+	/* Whatever clients did, no buffer is lost; WQEParse of each engine may have kept one in
+	 * hand. */
 	DIE_IF(!rte_mempool_full(packets));
 	DIE_IF(!rte_mempool_full(wire.pool));
-	DIE_IF(rte_mempool_in_use_count(descriptors) > hcas);
+	DIE_IF(rte_mempool_in_use_count(descriptors) > engines);
 }
 
 bool fixture_wait_clients(struct fixture *f, unsigned int n)

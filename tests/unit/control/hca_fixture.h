@@ -50,6 +50,9 @@ extern int fixture_busy;
 /* control_config.hello_timeout_ms of the daemons that are started. */
 extern unsigned int fixture_hello_ms;
 
+/* How many engines the daemons that are started have. */
+extern unsigned int fixture_engines;
+
 /* The NUMA node of the engines that are started; at first any. */
 extern int fixture_node;
 

@@ -244,11 +244,11 @@ static inline struct control_qp raw_qp_in(uint32_t pd, uint32_t cqn, uint32_t lk
 
 static inline int raw_create_qp(int fd, const struct control_qp *in, uint32_t *qpn)
 {
-	struct control_number out = {0};
+	struct control_qp_reply out = {0};
 	int rc = raw_ask(fd, CONTROL_CREATE_QP, in, &out);
 
 	if (qpn)
-		*qpn = out.number;
+		*qpn = out.qpn;
 	return rc;
 }
 
@@ -288,19 +288,25 @@ struct raw {
 	uint32_t pd, piece, lkey, cqn, qpn, srqn;
 };
 
-/* Of a connection that has said HELLO. */
-static inline void raw_furnish(struct raw *r)
+/* What a queue pair needs, of a connection that has said HELLO. */
+static inline struct control_qp raw_prepare(struct raw *r)
 {
 	struct control_number out = {0};
-	struct control_srq srq;
-	struct control_qp in;
 
 	assert_int_equal(raw_call(r->fd, CONTROL_ALLOC_PD, NULL, 0, NULL, 0, &out, sizeof(out)), 0);
 	r->pd = out.number;
 	r->piece = raw_piece(r->fd, RAW_PIECE_BYTES);
 	r->lkey = raw_mr(r->fd, r->hello.queue_pd, r->piece, RAW_PIECE_BYTES, RAW_IOVA);
 	r->cqn = raw_cq(r->fd, r->lkey);
-	in = raw_qp_in(r->pd, r->cqn, r->lkey);
+	return raw_qp_in(r->pd, r->cqn, r->lkey);
+}
+
+/* Of a connection that has said HELLO. */
+static inline void raw_furnish(struct raw *r)
+{
+	struct control_qp in = raw_prepare(r);
+	struct control_srq srq;
+
 	assert_int_equal(raw_create_qp(r->fd, &in, &r->qpn), 0);
 	srq = raw_srq_in(r->pd, r->lkey);
 	assert_int_equal(raw_create_srq(r->fd, &srq, &r->srqn), 0);

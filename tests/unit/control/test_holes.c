@@ -99,10 +99,11 @@ static uint8_t *sparse(const struct raw *r, int *fd)
 /* Nor does an access of the daemon's, whose client loses its connection instead; others keep theirs. */
 TEST(memory__that_is_missing_stays_so)
 {
-	int fd[2], page = memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING), hasty;
+	int fd[2], page = memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct raw r = raw_client(f.path), bystander = raw_client(f.path);
+	struct raw hasty = {.fd = raw_connect(f.path)};
 	volatile uint8_t *at = sparse(&r, &fd[0]), *other = sparse(&bystander, &fd[1]);
-	struct control_hello_reply hello;
+	struct control_qp qp;
 
 	raw_need_userfaultfd();
 	assert_int_equal(memory_guard(), 0); /* cmocka has put its own there */
@@ -112,15 +113,16 @@ TEST(memory__that_is_missing_stays_so)
 	assert_int_equal(at[PAGE], 1);
 	assert_int_equal(blocks_of(fd[0]), 0);
 	assert_int_equal(raw_receive(r.fd, NULL, 0), RAW_GONE);
-	/* the page that every client has is memory like any other */
+	/* the page of a client's doorbells is memory like any other */
 	assert_int_equal(ftruncate(page, sizeof(struct client_page)), 0);
 	assert_int_equal(fcntl(page, F_ADD_SEALS, RAW_SEALS), 0);
-	hasty = raw_connect(f.path);
-	raw_hello_with(hasty, page, &hello);
-	assert_int_equal(raw_receive(hasty, NULL, 0), RAW_GONE);
+	assert_int_equal(raw_hello_with(hasty.fd, page, &hasty.hello), 0);
+	qp = raw_prepare(&hasty);
+	raw_create_qp(hasty.fd, &qp, NULL);
+	assert_int_equal(raw_receive(hasty.fd, NULL, 0), RAW_GONE);
 	assert_int_equal(blocks_of(page), 0);
 	assert_int_equal(raw_number(bystander.fd, CONTROL_DESTROY_QP, bystander.qpn), 0);
-	close(hasty);
+	close(hasty.fd);
 	close(page);
 	close(r.fd);
 	close(bystander.fd);

@@ -190,7 +190,7 @@ int fx_setup(void **state)
 		cq_write(&fx->h->completion, FX_CQN, FX_CLIENT, fx->cq, FX_CQ_LOG, &fx->cq_record),
 		0);
 	eq_write(&fx->h->completion, FX_CLIENT, fx->page, -1);
-	hca_client_attach(fx->h, FX_CLIENT, &fx->page->uar);
+	hca_client_attach(fx->h, FX_CLIENT, 0, fx->page->uar);
 	return 0;
 }
 

@@ -80,7 +80,7 @@ static inline void ring_raw(uint32_t qpn, uint32_t word0, uint32_t units)
 		 phase = fx->doorbells / UAR_DOORBELLS & 1 ? 0 : DOORBELL_PHASE;
 	uint64_t w1 = qpn << DOORBELL_QPN_SHIFT | units;
 
-	__atomic_store_n(&fx->page->uar.doorbell[slot], (word0 | phase) | w1 << 32,
+	__atomic_store_n(&fx->page->uar->doorbell[slot], (word0 | phase) | w1 << 32,
 			 __ATOMIC_RELEASE);
 	fx->doorbells++;
 }

@@ -23,7 +23,7 @@ TEST(dbp_poll__phase_wraps)
 		assert_int_equal(dbp_poll(fx->e), 1);
 		assert_descriptor(CHANNEL_DBP_WS, i % FX_QPS, i % 512 * 16);
 		assert_int_equal(dbp_poll(fx->e), 0);
-		assert_int_equal(fx->page->uar.consumer_index, i + 1);
+		assert_int_equal(fx->page->uar->consumer_index, i + 1);
 	}
 	fx_assert_counter(doorbells, 6 * UAR_DOORBELLS);
 }
@@ -209,9 +209,9 @@ TEST(dbp_poll__share_of_a_user)
 		fx_unfill(CHANNEL_DBP_WS);
 	}
 	/* one is new, and in its place another; nobody knows yet whose clients they are */
-	memset(&fx->page->uar, 0, sizeof(fx->page->uar));
+	memset(fx->page->uar, 0, sizeof(fx->page->uar));
 	fx->doorbells = 0;
-	dbp_set_client(fx->e, FX_CLIENT, &fx->page->uar);
+	dbp_set_client(fx->e, FX_CLIENT, fx->page->uar);
 	dbp_set_client(fx->e, FX_CLIENT + 1, other);
 	fx->e->held[FX_CLIENT + 1] += 200;
 	fx->e->held_total += 200;
@@ -249,7 +249,7 @@ TEST(dbp_poll__output_full)
 		ring(0, USER_SEND, i * 16, 16);
 	assert_int_equal(dbp_poll(fx->e), 2);
 	assert_int_equal(dbp_poll(fx->e), 0);
-	assert_int_equal(fx->page->uar.consumer_index, 2); /* the rest stays with the client */
+	assert_int_equal(fx->page->uar->consumer_index, 2); /* the rest stays with the client */
 	fx_unfill(CHANNEL_DBP_WS);
 	assert_int_equal(dbp_poll(fx->e), 3);
 	for (unsigned i = 2; i < 5; i++)
@@ -263,7 +263,7 @@ TEST(dbp_poll__no_descriptor_buffer)
 	ring(0, USER_SEND, 16, 16);
 	assert_int_equal(dbp_poll(fx->e), 0);
 	fx_assert_counter(wqe_descriptor_empty, 1);
-	assert_int_equal(fx->page->uar.consumer_index, 0);
+	assert_int_equal(fx->page->uar->consumer_index, 0);
 	fx_refill();
 	assert_int_equal(dbp_poll(fx->e), 2);
 	assert_descriptor(CHANNEL_DBP_WS, 0, 0);
@@ -409,9 +409,9 @@ TEST(dbp_poll__few_of_many_clients)
 TEST(dbp_set_asleep__notifies_the_clients)
 {
 	dbp_set_asleep(fx->e, true);
-	assert_int_equal(fx->page->uar.daemon_asleep, 1);
+	assert_int_equal(fx->page->uar->daemon_asleep, 1);
 	dbp_set_asleep(fx->e, false);
-	assert_int_equal(fx->page->uar.daemon_asleep, 0);
+	assert_int_equal(fx->page->uar->daemon_asleep, 0);
 }
 
 /* The state that the next client at a former client's place finds. */
@@ -422,15 +422,15 @@ TEST(dbp_set_client__begins_anew)
 	assert_int_equal(dbp_poll(fx->e), 2);
 	fx_unfill(CHANNEL_DBP_WS);
 	dbp_set_client(fx->e, FX_CLIENT, NULL);
-	memset(&fx->page->uar, 0, sizeof(fx->page->uar));
+	memset(fx->page->uar, 0, sizeof(fx->page->uar));
 	fx->doorbells = 0;
 	dbp_set_asleep(fx->e, true);
-	dbp_set_client(fx->e, FX_CLIENT, &fx->page->uar);
-	assert_int_equal(fx->page->uar.daemon_asleep, 1);
+	dbp_set_client(fx->e, FX_CLIENT, fx->page->uar);
+	assert_int_equal(fx->page->uar->daemon_asleep, 1);
 	ring(0, USER_SEND, 32, 16);
 	assert_int_equal(dbp_poll(fx->e), 1);
 	assert_descriptor(CHANNEL_DBP_WS, 0, 32);
-	assert_int_equal(fx->page->uar.consumer_index, 1);
+	assert_int_equal(fx->page->uar->consumer_index, 1);
 	dbp_set_asleep(fx->e, false);
 }
 
@@ -453,16 +453,16 @@ TEST(dbp_set_client__below_another)
 TEST(dbp_set_asleep__once)
 {
 	dbp_set_asleep(fx->e, true);
-	fx->page->uar.daemon_asleep = 0;
+	fx->page->uar->daemon_asleep = 0;
 	dbp_set_asleep(fx->e, true);
-	assert_int_equal(fx->page->uar.daemon_asleep, 0);
+	assert_int_equal(fx->page->uar->daemon_asleep, 0);
 	dbp_set_asleep(fx->e, false);
 }
 
 /* A client on the lcore's CPU counts while it has rung of late. */
 TEST(dbp_crowd__of_those_who_ring)
 {
-	struct uar_page *uar = &fx->page->uar;
+	struct uar_page *uar = fx->page->uar;
 	static const struct {
 		uint32_t cpu, yields;
 		uint64_t later_ns;
@@ -493,6 +493,6 @@ TEST(dbp_crowd__of_those_who_ring)
 TEST(dbp_set_cpu__notifies_new_clients)
 {
 	dbp_set_cpu(fx->e, 3);
-	dbp_set_client(fx->e, FX_CLIENT, &fx->page->uar);
-	assert_int_equal(fx->page->uar.daemon_cpu, 4);
+	dbp_set_client(fx->e, FX_CLIENT, fx->page->uar);
+	assert_int_equal(fx->page->uar->daemon_cpu, 4);
 }

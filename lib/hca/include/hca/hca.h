@@ -128,14 +128,16 @@ uint64_t hca_counter(const struct hca *h, enum counter which);
 void hca_close_qp(struct hca *h, struct qp *q);
 bool hca_qp_closed(const struct qp *q);
 
-/* The engine that serves a client: its doorbells and all its QPs (qp.engine). */
+/* The engine that a client's first QP belongs to (qp.engine); the next ones are spread over the
+ * others, too. */
 unsigned hca_client_engine(const struct hca *h, uint32_t client);
 /* The NUMA node of that engine, for the client's queues and pages; NODE_ANY: any. */
 int hca_client_node(const struct hca *h, uint32_t client);
 
-/* Adds or removes a client's doorbell page to or from those that DoorbellProcessing polls; index <
- * CLIENTS_MAX. After removal the caller quiesces before freeing the page. Control thread. */
-void hca_client_attach(struct hca *h, uint32_t client, struct uar_page *uar);
+/* Adds a client's doorbell page for one engine to those that its DoorbellProcessing polls; index <
+ * CLIENTS_MAX. Control thread. */
+void hca_client_attach(struct hca *h, uint32_t client, unsigned engine, struct uar_page *uar);
+/* Removes all of a client's. The caller quiesces before it frees the pages. Control thread. */
 void hca_client_detach(struct hca *h, uint32_t client);
 
 #endif

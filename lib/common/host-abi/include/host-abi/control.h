@@ -420,6 +420,11 @@ struct control_qp {
 	uint32_t srqn; /* source of receives (rq_log_entries is then 0xff); 0: none */
 };
 
+struct control_qp_reply {
+	uint32_t qpn;
+	uint32_t engine; /* whose doorbell page is the QP's, < UAR_PAGES; for its life */
+};
+
 /* A shared receive queue; its memory is like a QP's receive queue. */
 struct control_srq {
 	uint32_t pd;   /* of the local keys in its descriptors */

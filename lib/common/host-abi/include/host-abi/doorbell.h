@@ -4,9 +4,11 @@
 /*
  * The doorbell and the page that carries it.
  *
- * A client has one UAR page of 4 KiB: a FIFO of 64-bit doorbells that only it produces and only
- * DoorbellProcessing consumes. A doorbell names the first descriptor of one post call; the
- * descriptors' next units link the rest. Little-endian, written with one 64-bit store (release).
+ * A client has one UAR page of 4 KiB for each engine: a FIFO of 64-bit doorbells that only it
+ * produces and only that engine's DoorbellProcessing consumes. A queue pair's doorbells go to its
+ * engine, which the reply to CREATE_QP names; elsewhere they are refused. A doorbell names the first
+ * descriptor of one post call; the descriptors' next units link the rest. Little-endian, written
+ * with one 64-bit store (release).
  *
  *   word 0   31:8  offset of the first WQE in the send queue, 16-byte units
  *            7     phase (ours; reserved in the modelled hardware): the entry is valid when it
@@ -20,6 +22,7 @@
 #include <assert.h>
 
 #define UAR_BYTES     4096
+#define UAR_PAGES     8 /* of one client: engines that an HCA may have */
 #define UAR_DOORBELLS 256
 
 #define DOORBELL_OFFSET_SHIFT 8
@@ -83,13 +86,14 @@ static_assert(sizeof(struct eqe) == 16, "event queue entry");
  * client's bell (control.h) if `waiting` is set, and clears it.
  */
 struct client_page {
-	struct uar_page uar;
-	uint32_t eq_consumer; /* client writes: entries taken, free running */
-	uint32_t waiting;     /* client sets before it sleeps on its bell; daemon clears */
+	struct uar_page uar[UAR_PAGES]; /* by engine; only those of its queue pairs are used */
+	uint32_t eq_consumer;		/* client writes: entries taken, free running */
+	uint32_t waiting; /* client sets before it sleeps on its bell; daemon clears */
 	uint8_t pad[4088];
 	struct eqe eq[EQ_ENTRIES];
 };
-static_assert(sizeof(struct client_page) == 8192 + EQ_ENTRIES * 16, "client page layout");
+static_assert(sizeof(struct client_page) == UAR_PAGES * UAR_BYTES + 4096 + EQ_ENTRIES * 16,
+	      "client page layout");
 
 /*
  * Doorbell records: 64-byte lines in client memory next to the queues, aligned to 64.

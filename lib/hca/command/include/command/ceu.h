@@ -61,7 +61,7 @@ struct ceu_qp {
 struct ceu_srq {
 	uint32_t pd; /* of the local keys in its descriptors */
 	uint16_t client;
-	uint16_t engine;  /* hca_client_engine() of the client */
+	uint16_t engine;  /* of all QPs that receive through it; < engine_count */
 	uint32_t entries; /* power of two */
 	uint32_t stride;  /* bytes, as a receive queue's */
 	uint8_t *ring;
