@@ -56,8 +56,9 @@ struct port_queue {
 	bool spare_copies;	       /* create: group datagrams on spare_id are duplicates */
 	bool icrc_omitted;	       /* create: the peer may omit the ICRC; memif only */
 	bool captured;		       /* control, atomic: some capture wants its frames */
-	struct rte_ring *rx_ring;      /* create; ring ports only */
-	struct rte_ring *tx_ring;      /* create; ring ports only */
+	struct rte_ring *rx_ring;      /* create; ring ports of one queue only */
+	struct rte_ring *tx_ring;      /* create; ring ports of one queue only */
+	struct ring_spread *spread;    /* create; ring ports of several queues only */
 	struct rte_ring *to_control;   /* create */
 	struct rte_ring *from_control; /* create; NULL but on queue 0 */
 	struct rte_ring *loop;	       /* create */

@@ -33,4 +33,22 @@ if [ "$(nproc)" -ge 2 ]; then
 	patience=()
 fi
 soak engines --set left.engines=2 --set right.engines=2
+
+# The queue pairs of one program use both engines, and what they send arrives where their peers' engine
+# receives.
+took_doorbells() {
+	"$TOOL" --socket "$SCRATCH/program.sock" fifos | awk '$1 == "dbp_ws" && $5 > 0 { n++ } END { exit n != 4 }'
+}
+none_handed_over() {
+	! "$TOOL" --socket "$SCRATCH/program.sock" counters | grep -w rx_handed_over
+}
+ring_config 'engines = 2' >"$SCRATCH/program.conf"
+daemon program -c "$SCRATCH/program.conf"
+for test in send_bw write_bw read_bw atomic_bw; do
+	pair program "$test" --verify -b -q 4 --random -n 500
+done
+pair program send_bw -b -q 4 --srq -n 500
+check 'one program: all engines of both HCAs took its doorbells' took_doorbells
+check 'one program: every frame arrived at its engine' none_handed_over
+check 'one program: the daemon ends cleanly' stop "$started"
 finish

@@ -11,6 +11,7 @@
 #include "ceu_priv.h"
 #include "context/path_class.h"
 #include "context/path_migration.h"
+#include "link/link_port.h"
 #include "wire/psn.h"
 
 static void modify_wake_all(struct engine *e, struct qp *q)
@@ -109,6 +110,15 @@ static void leave_srq(struct qp *q)
 		q->srq->users--;
 }
 
+/* What arrives for the QP arrives at its engine, if the port can choose. */
+static void steer(const struct ceu *ceu, const struct qp *q, uint32_t qpn)
+{
+	const struct link_port *link = ceu->config.engines[q->engine].link;
+
+	if (link && link->spread)
+		link_set_queue(link->spread, qpn, ceu->config.qps->mask, q->engine);
+}
+
 enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *in)
 {
 	struct qp *q = qp_at(ceu->config.qps, qpn & ceu->config.qps->mask);
@@ -145,6 +155,7 @@ enum ceu_status ceu_qp_make(struct ceu *ceu, uint32_t qpn, const struct ceu_qp *
 	memset(&ceu->shadow[q->index], 0, sizeof(ceu->shadow[0]));
 	icm_use(&ceu->config.qps->icm, q->index);
 	eq_forget(ceu->config.completion, EVENT_OF_QP, q->index);
+	steer(ceu, q, qpn);
 	__atomic_store_n(&q->qpn, qpn, __ATOMIC_RELEASE);
 	return CEU_OK;
 }

@@ -430,6 +430,16 @@ static void forward(struct engine *e, struct channel *to, struct rte_mbuf **m, u
 	channel_note_coupled(to, packets - done);
 }
 
+/* Of a queue pair of another engine: the port could not, or did not, choose the queue. */
+static __rte_noinline void hand_over(struct engine *e, unsigned owner, bool is_response,
+				     struct rte_mbuf *m)
+{
+	enum channel_id to = is_response ? CHANNEL_HP_RRC : CHANNEL_HP_EE;
+
+	count_n(hp_counters(e), COUNTER_rx_handed_over, frame_packets(m));
+	forward(e, &e->peers[owner].channel[to], &m, 1);
+}
+
 /* No queue of a port holds more frames than that. */
 #define PORT_FRAMES 4096
 
@@ -510,10 +520,7 @@ static __rte_noinline unsigned hp_work(struct engine *e)
 		}
 		is_response = responds(&run.f);
 		if (unlikely(q->engine != e->index)) {
-			forward(e,
-				&e->peers[q->engine]
-					 .channel[is_response ? CHANNEL_HP_RRC : CHANNEL_HP_EE],
-				&m[i], 1);
+			hand_over(e, q->engine, is_response, m[i]);
 			run.last = NULL;
 		} else if (is_response)
 			response[responses++] = m[i];

@@ -114,7 +114,7 @@ struct port_config {
 	 * closest; except on af_packet and af_xdp, where 0 keeps the kernel's setting.
 	 */
 	uint16_t mtu_bytes;
-	unsigned int queues; /* 1..PORT_QUEUES_MAX; ring: queue i is connected to queue i */
+	unsigned int queues; /* 1..PORT_QUEUES_MAX; ring: as many as the peer's */
 	int socket;	     /* NUMA node for rings and queues, or SOCKET_ID_ANY */
 	struct port_impairment impairment;
 	char capture_path[PORT_PATH_BYTES]; /* pcapng file of both directions; empty: none */

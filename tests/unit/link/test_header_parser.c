@@ -439,6 +439,7 @@ TEST_OPTIONS(hp_poll__hands_over_to_the_other_engine, &two_engines)
 		receive_for(0, rows[i].opcode);
 		receive_for(1, rows[i].opcode);
 		assert_int_equal(hp_poll(fx->e), 2);
+		fx_assert_counter(rx_handed_over, i + 1);
 		counted_one(of_peer(rows[i].to));
 		counted_one(&fx->e->channel[rows[i].to]);
 		assert_int_equal(channel_take(of_peer(rows[i].to), &m, 1), 1);

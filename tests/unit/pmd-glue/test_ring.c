@@ -179,6 +179,120 @@ TEST(ring__to_itself)
 	assert_no_leak();
 }
 
+/* ---- several queues ---- */
+
+enum { QUEUES = 3, INDEX_MASK = 15 };
+
+static struct port_config spread_config(const char *name, const char *peer, uint8_t last)
+{
+	struct port_config c = ring_config(name, peer, last);
+
+	c.queues = QUEUES;
+	return c;
+}
+
+/* For the queue pair of that number, whose index says which queue its engine has. */
+static struct rte_mbuf *for_qp(uint32_t qpn, uint8_t to, uint8_t from, uint32_t tag)
+{
+	struct rte_mbuf *m = roce_v4(to, from, tag);
+	uint32_t word = rte_cpu_to_be_32(qpn);
+
+	memcpy(rte_pktmbuf_mtod_offset(m, void *, 46), &word, sizeof(word));
+	return m;
+}
+
+static void make_qps(struct port *port)
+{
+	for (uint32_t index = 0; index <= INDEX_MASK; index++)
+		link_set_queue(port_link(port)->spread, 0xabc0 | index, INDEX_MASK, index % QUEUES);
+}
+
+static uint16_t send_from(struct port *port, uint16_t queue, struct rte_mbuf **m, uint16_t n)
+{
+	return port_link(port)->tx_burst(port_link(port), queue, m, n);
+}
+
+static uint16_t receive_at(struct port *port, uint16_t queue, struct rte_mbuf **m, uint16_t n)
+{
+	struct link_port *link = port_link(port);
+	bool pending = link->rx_pending(link, queue);
+	uint16_t got = link->rx_burst(link, queue, m, n);
+
+	assert_int_equal(pending, got > 0);
+	return got;
+}
+
+/* Whichever queue they are sent from, frames arrive where their queue pairs' engine receives, in order. */
+static void arrive_by_queue_pair(struct port *from, struct port *to, uint8_t address)
+{
+	struct rte_mbuf *m[BURST];
+
+	make_qps(to);
+	for (uint16_t queue = 0; queue < QUEUES; queue++) {
+		for (uint32_t i = 0; i < BURST; i++)
+			m[i] = for_qp(0xabc0 | (i * 7 & INDEX_MASK), address, 9, i);
+		assert_int_equal(send_from(from, queue, m, BURST), BURST);
+		for (uint32_t at = 0; at < QUEUES; at++) {
+			uint16_t n = receive_at(to, at, m, BURST), k = 0;
+
+			for (uint32_t i = 0; i < BURST; i++)
+				if ((i * 7 & INDEX_MASK) % QUEUES == at)
+					assert_int_equal(tag_of(m[k++]), i);
+			assert_int_equal(n, k);
+			rte_pktmbuf_free_bulk(m, n);
+		}
+	}
+}
+
+TEST(spread__by_queue_pair)
+{
+	struct port_config a = spread_config("a", "b", 1), b = spread_config("b", "a", 2);
+	struct pair p = open_pair(&a, &b);
+
+	arrive_by_queue_pair(p.a, p.b, 2);
+	arrive_by_queue_pair(p.b, p.a, 1);
+	close_pair(&p);
+}
+
+/* Each queue gets its turn of what is sent to one; a full ring holds up those behind, and no others. */
+TEST(spread__full_ring_and_turns)
+{
+	struct port_config a = spread_config("a", "b", 1), b = spread_config("b", "a", 2);
+	struct pair p = open_pair(&a, &b);
+	struct rte_mbuf *m[3];
+	uint32_t sent = 0;
+
+	make_qps(p.b);
+	do
+		m[0] = for_qp(0xabc0, 2, 1, sent++);
+	while (send_from(p.a, 0, m, 1));
+	assert_int_equal(sent, PORT_RING_FRAMES + 1);
+	m[2] = m[0];
+	m[0] = for_qp(0xabc1, 2, 1, 1);
+	m[1] = for_qp(0xabc2, 2, 1, 2);
+	assert_int_equal(send_from(p.a, 0, m, 3), 2);
+	assert_int_equal(send_from(p.a, 1, m + 2, 1), 1);
+	for (uint16_t turn = 0; turn < QUEUES; turn++) { /* from queues 0, 1, 2 */
+		assert_int_equal(receive_at(p.b, 0, m, 1), 1);
+		assert_int_equal(tag_of(m[0]) == sent - 1, turn == 1);
+		rte_pktmbuf_free(m[0]);
+	}
+	close_pair(&p); /* with what is left in the rings */
+}
+
+/* Before there is a queue pair, and what is not RoCE: at the first. */
+TEST(spread__of_nothing)
+{
+	struct port_config a = spread_config("a", "b", 1), b = spread_config("b", "a", 2);
+	struct pair p = open_pair(&a, &b);
+	struct rte_mbuf *m = for_qp(0xabc1, 2, 1, 5);
+
+	assert_int_equal(send_from(p.a, 2, &m, 1), 1);
+	assert_int_equal(receive_at(p.b, 0, &m, 1), 1);
+	rte_pktmbuf_free(m);
+	close_pair(&p);
+}
+
 TEST(ring__lone_port_drops)
 {
 	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);

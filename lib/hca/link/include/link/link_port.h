@@ -7,8 +7,18 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include "base/limits.h"
 
 struct rte_mbuf;
+
+/*
+ * Receive-side scaling by queue pair: the queue where frames for one are to arrive, which is its
+ * engine's. Written when a queue pair is created, on the control thread; read by whoever sends.
+ */
+struct link_spread {
+	uint32_t mask;				/* atomic: the bits of a QPN that are its index */
+	uint8_t queue[1 << QPN_INDEX_BITS_MAX]; /* by index; atomic */
+};
 
 struct link_port {
 	/*
@@ -47,6 +57,24 @@ struct link_port {
 	 * delayed on the way. Atomic; written by the port, on any thread.
 	 */
 	uint32_t unannounced;
+	/* Memory of the port: where frames are to arrive. NULL: it cannot choose, and HeaderParser
+	 * hands them on. */
+	struct link_spread *spread;
 };
+
+/* Frames for the queue pair are to arrive at its engine. Control thread. */
+static inline void link_set_queue(struct link_spread *s, uint32_t qpn, uint32_t index_mask,
+				  unsigned engine)
+{
+	__atomic_store_n(&s->mask, index_mask, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->queue[qpn & index_mask], (uint8_t)engine, __ATOMIC_RELAXED);
+}
+
+/* The queue where frames for it are to arrive: any, of one that does not exist. Any lcore. */
+static inline unsigned link_queue(const struct link_spread *s, uint32_t qpn)
+{
+	return __atomic_load_n(&s->queue[qpn & __atomic_load_n(&s->mask, __ATOMIC_RELAXED)],
+			       __ATOMIC_RELAXED);
+}
 
 #endif
