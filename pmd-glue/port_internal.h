@@ -56,9 +56,8 @@ struct port_queue {
 	bool spare_copies;	       /* create: group datagrams on spare_id are duplicates */
 	bool icrc_omitted;	       /* create: the peer may omit the ICRC; memif only */
 	bool captured;		       /* control, atomic: some capture wants its frames */
-	struct rte_ring *rx_ring;      /* create; ring ports of one queue only */
-	struct rte_ring *tx_ring;      /* create; ring ports of one queue only */
-	struct ring_spread *spread;    /* create; ring ports of several queues only */
+	struct rte_ring *rx_ring;      /* create; ring ports only; of several queues: NULL, and */
+	struct rte_ring *tx_ring;      /* `spread` has their rings */
 	struct rte_ring *to_control;   /* create */
 	struct rte_ring *from_control; /* create; NULL but on queue 0 */
 	struct rte_ring *loop;	       /* create */
@@ -66,6 +65,7 @@ struct port_queue {
 	struct impairment *impair;     /* control, atomic, once; NULL: none yet */
 	bool excluded;		       /* control, atomic: wants the poll_lock; memif only */
 	rte_spinlock_t poll_lock;      /* memif only, see memif_gate.h */
+	struct ring_spread *spread;    /* create */
 	uint64_t count[PORT_COUNTER_COUNT]; /* queue */
 	struct source_limit sources;	    /* queue; its key: create */
 } __rte_cache_aligned;

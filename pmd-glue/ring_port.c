@@ -137,7 +137,7 @@ static __rte_noinline uint16_t spread_tx(struct port_queue *q, struct rte_mbuf *
 
 static uint16_t ring_raw_rx(struct port_queue *q, struct rte_mbuf **frames, uint16_t n)
 {
-	if (unlikely(q->spread != NULL))
+	if (unlikely(!q->rx_ring))
 		n = spread_rx(q->spread, frames, n);
 	else
 		n = ring_take(q->rx_ring, (void **)frames, n);
@@ -151,7 +151,7 @@ static uint16_t ring_raw_tx(struct port_queue *q, struct rte_mbuf **frames, uint
 	struct rte_mbuf *out[BURST];
 	uint16_t room, sent = 0;
 
-	if (unlikely(q->spread != NULL))
+	if (unlikely(!q->tx_ring))
 		return spread_tx(q, frames, n);
 	room = ring_room(q->tx_ring);
 	n = RTE_MIN(n, room);
@@ -180,7 +180,7 @@ static bool ring_rx_pending(struct link_port *link, uint16_t queue)
 {
 	struct port_queue *q = &((struct port *)link)->queue[queue];
 
-	if (unlikely(q->spread != NULL))
+	if (unlikely(!q->rx_ring))
 		return spread_pending(q->spread) || has_pending(q);
 	return !ring_empty(q->rx_ring) || has_pending(q);
 }
