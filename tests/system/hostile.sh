@@ -11,7 +11,7 @@
 seconds=${SOFTHCA_HOSTILE_SECONDS:-$(sanitized && echo 20 || echo 10)}
 seed=${SOFTHCA_HOSTILE_SEED:-$(date +%s)}
 [ "${1:-}" != sanitised ] || grep -q __asan_init "$DAEMON" || skip 'the build has no AddressSanitizer'
-if [ "${1:-}" = memif ]; then memif_pair_config; else ring_config; fi >"$SCRATCH/ring.conf"
+if [ "${1:-}" = memif ]; then memif_pair_config; else ring_config 'engines = 2'; fi >"$SCRATCH/ring.conf"
 daemon ring -c "$SCRATCH/ring.conf"
 daemon=$started
 export SOFTHCA_SOCKET=$SCRATCH/ring.sock
