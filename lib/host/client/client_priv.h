@@ -275,10 +275,17 @@ static inline uint32_t outstanding(const struct work_queue *q)
 /* Send requests written into a queue whose doorbell has not been rung yet. */
 struct posting {
 	uint32_t head;		 /* the queue's, after the doorbell */
-	uint32_t room;		 /* requests that still fit */
+	uint32_t end;		 /* and when no more fit */
 	struct wqe_next *before; /* the last of them, or NULL */
 	uint32_t word0, word1;	 /* the doorbell of the first */
-	int rc;			 /* why the next was refused */
+	int rc;			 /* why the next was refused; NO_ADDRESS: post.c */
+};
+
+/* The request that softhca_post_begin() began: linked, and still to be completed. */
+struct open_request {
+	uint32_t *size; /* its units, in the lowest bits; NULL: there is none */
+	uint8_t *data;	/* where they go; NULL: they are there, or refused */
+	const struct operation *op;
 };
 
 struct softhca_srq {
@@ -316,7 +323,8 @@ struct softhca_qp {
 	struct doorbell_fifo *fifo;
 	struct qp_record *record;
 	struct work_queue sq, rq;
-	struct posting batch; /* softhca_post_start() to _end(); sq.lock */
+	struct posting batch;	  /* softhca_post_start() to _end(); sq.lock */
+	struct open_request open; /* the same */
 	struct posting
 		unrung; /* posted, but its doorbell found no room; before: NULL if none; sq.lock */
 	uint8_t receives_unrung; /* the same for ring_for_receives(); atomic */

@@ -53,8 +53,6 @@ enum {
 	,
 	/* Those whose work requests are the same in both. */
 	UNCHANGED = KNOWN & ~(1 << IBV_WR_BIND_MW),
-	/* Stands for all others: refused as EINVAL. */
-	NO_OPCODE = 16,
 };
 
 static inline bool is_one_of(uint32_t opcodes, enum ibv_wr_opcode opcode)

@@ -137,7 +137,6 @@ VERBS_PUBLIC int ibv_destroy_qp(struct ibv_qp *ibv)
 	rc = handle_end(&qp->handle, softhca_destroy_qp(qp->qp));
 	if (rc)
 		return rc;
-	qp_ex_free(qp);
 	pd_release(ibv->pd);
 	pthread_cond_destroy(&ibv->cond);
 	pthread_mutex_destroy(&ibv->mutex);

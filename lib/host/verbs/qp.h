@@ -3,9 +3,11 @@
 #define VERBS_QP_H
 #include "verbs_priv.h"
 
+/* Stands for all opcodes that libsofthca does not know: refused as EINVAL. */
+enum { NO_OPCODE = 16 };
+
 /* Sets the wr_*() of a QP that `ops` (IBV_QP_EX_WITH_*) requests. 0, EOPNOTSUPP. */
 int qp_ex_fill(struct shca_qp *qp, uint64_t ops);
-void qp_ex_free(struct shca_qp *qp);
 /* Converts bind information to libsofthca's form. */
 void bind_info_convert(const struct ibv_mw_bind_info *from, struct softhca_mw_bind_info *to);
 

@@ -183,7 +183,6 @@ struct shca_qp {
 	bool is_ex; /* made with send_ops_flags */
 	bool sig_all;
 	struct ibv_qp_cap cap;
-	struct shca_batch *batch; /* requests between wr_start() and wr_complete(): qp_ex.c */
 };
 
 static inline struct shca_device *to_shca_device(struct ibv_device *d)

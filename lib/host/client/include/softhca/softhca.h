@@ -789,6 +789,44 @@ SOFTHCA_API int softhca_post_add(struct softhca_qp *qp, const struct softhca_sen
 SOFTHCA_API int softhca_post_end(struct softhca_qp *qp);
 SOFTHCA_API void softhca_post_abort(struct softhca_qp *qp);
 
+/* Bytes to copy. */
+struct softhca_buffer {
+	const void *addr;
+	size_t length;
+};
+/*
+ * A request of a batch in pieces, in place of softhca_post_add(): each is written into the queue at
+ * once, so that no struct softhca_send_wr is filled and read again. softhca_post_begin() begins it;
+ * `opcode` is any but BIND_MW and REG_MR; operations without remote_addr and rkey ignore them, and
+ * SOFTHCA_SEND_INLINE is ignored. The other calls complete it, in any order, as far as it needs them.
+ * It ends where the next begins, or the batch:
+ *
+ *   softhca_post_imm()          immediate data, or the key to invalidate; else 0
+ *   softhca_post_operands()     those of wr.atomic, of atomics and FLUSH; else 0
+ *   softhca_post_address()      of datagrams, each of which needs one
+ *   softhca_post_sge()          its data: one entry, as in struct softhca_sge;
+ *   softhca_post_sge_list()     or n entries;
+ *   softhca_post_inline()       or `bytes` bytes, copied;
+ *   softhca_post_inline_list()  or n buffers, copied one behind the other
+ *
+ * Nothing that a pointer names is read after the call.
+ * softhca_post_end() fails as after softhca_post_add(), and as -EINVAL after a piece that the request
+ * cannot have or has already, or that came before softhca_post_begin().
+ */
+SOFTHCA_API void softhca_post_begin(struct softhca_qp *qp, uint32_t opcode, uint64_t wr_id,
+				    uint32_t send_flags, uint64_t remote_addr, uint32_t rkey);
+SOFTHCA_API void softhca_post_imm(struct softhca_qp *qp, uint32_t imm);
+SOFTHCA_API void softhca_post_operands(struct softhca_qp *qp, uint64_t compare_add, uint64_t swap);
+SOFTHCA_API void softhca_post_address(struct softhca_qp *qp, const struct softhca_ah *ah,
+				      uint32_t remote_qpn, uint32_t remote_qkey);
+SOFTHCA_API void softhca_post_sge(struct softhca_qp *qp, uint32_t lkey, uint64_t addr,
+				  uint32_t length);
+SOFTHCA_API void softhca_post_sge_list(struct softhca_qp *qp, size_t n,
+				       const struct softhca_sge *list);
+SOFTHCA_API void softhca_post_inline(struct softhca_qp *qp, const void *data, size_t bytes);
+SOFTHCA_API void softhca_post_inline_list(struct softhca_qp *qp, size_t n,
+					  const struct softhca_buffer *list);
+
 struct softhca_mw_bind {
 	uint64_t wr_id;
 	uint32_t send_flags;
