@@ -231,6 +231,14 @@ struct softhca_ah {
 	struct wqe_ud ud; /* all but QPN and Q_Key */
 };
 
+/* An entry taken by a poll in pieces, and the request that it completes. my_qpn: atomic; 0: its QP
+ * has been destroyed since. */
+struct taken {
+	struct cqe entry;
+	uint64_t wr_id;
+};
+enum { TAKEN_MAX = 32 };
+
 struct softhca_cq {
 	struct node node;
 	uint32_t number;
@@ -247,9 +255,18 @@ struct softhca_cq {
 	struct cqe *buffer;
 	struct cq_record *record;
 	struct softhca_qp *last; /* the QP of the last completion */
-	uint32_t idle;		 /* empty polls in a row */
-	uint32_t idle_mask;	 /* after how many, less 1, to do more than look */
+	uint32_t idle;		 /* empty polls in a row; atomic, without the lock */
+	uint32_t idle_mask;	 /* after how many, less 1, to do more than look; atomic */
 	bool yields;		 /* softhca_yield_when_empty() */
+	/* The entry to be polled next; NULL: ask with the lock. Atomic: read without it. */
+	const struct cqe *next;
+	bool resized; /* the buffer is no more the first */
+
+	/* A poll in pieces. */
+	uint8_t open;	   /* a thread is between softhca_start_poll() and _end_poll(); atomic */
+	uint32_t taken_at; /* the next of `taken` to return: the opener's; atomic */
+	uint32_t taken_end;
+	struct taken taken[TAKEN_MAX];
 };
 
 struct work_queue {

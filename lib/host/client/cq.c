@@ -2,7 +2,7 @@
 /*
  * Completion queues: create, poll, arm. Polling is the hot path: an entry belongs to software while
  * its owner bit is clear. It is returned by setting the bit, and one store of the consumer index
- * returns all entries of a call. Any thread.
+ * returns all entries of a call. An empty CQ is found without a lock. Any thread.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +24,7 @@ enum {
 	 * thread that does not yield. */
 	YIELD_NS_RUN = 1000,
 	YIELD_NS_HOGGED = 50000,
+	AHEAD = 8, /* entries from the one that is taken to the one that is prefetched */
 };
 
 /* ---- create and destroy ---- */
@@ -196,15 +197,42 @@ static uint32_t cq_status_of(uint8_t syndrome)
 	}
 }
 
-static void cq_fail(struct softhca_qp *qp, const struct cqe *e, struct softhca_wc *wc)
+/* The QP of a completion with an error. RC fails as a whole; on UC and UD a failed send stops only
+ * the send queue. */
+static void cq_fail(struct softhca_qp *qp, const struct cqe *e)
 {
-	wc->status = cq_status_of((uint8_t)e->imm_or_error);
-	wc->vendor_err = e->imm_or_error >> 8 & 0xff;
-	wc->opcode = e->is_send ? SOFTHCA_WC_SEND : SOFTHCA_WC_RECV;
-	wc->byte_len = 0;
-	wc->wc_flags = 0;
-	/* RC fails as a whole; on UC and UD a failed send stops only the send queue. */
 	qp_failed(qp, qp->type == SOFTHCA_QP_RC || !e->is_send ? SOFTHCA_QPS_ERR : SOFTHCA_QPS_SQE);
+}
+
+static inline bool failed(const struct cqe *e)
+{
+	return e->opcode == USER_INVALID;
+}
+
+/* All of it but wr_id. */
+static inline void wc_of(const struct cqe *e, struct softhca_wc *wc)
+{
+	wc->qp_num = __atomic_load_n(&e->my_qpn, __ATOMIC_RELAXED);
+	if (unlikely(failed(e))) {
+		wc->status = cq_status_of((uint8_t)e->imm_or_error);
+		wc->vendor_err = e->imm_or_error >> 8 & 0xff;
+		wc->opcode = e->is_send ? SOFTHCA_WC_SEND : SOFTHCA_WC_RECV;
+		wc->byte_len = 0;
+		wc->wc_flags = 0;
+		return;
+	}
+	wc->status = SOFTHCA_WC_SUCCESS;
+	wc->opcode = successes[e->opcode & (USER_OPCODES - 1)].opcode;
+	wc->vendor_err = 0;
+	wc->byte_len = e->byte_count;
+	wc->imm_data = e->imm_or_error;
+	wc->src_qp = e->remote_qpn;
+	wc->wc_flags = successes[e->opcode & (USER_OPCODES - 1)].flags |
+		       (e->rlid_flags & CQE_HAS_GRH ? SOFTHCA_WC_GRH : 0);
+	wc->pkey_index = 0;
+	wc->slid = (uint16_t)(e->rlid_flags >> 16);
+	wc->sl = (uint8_t)e->rlid_flags;
+	wc->dlid_path_bits = 0;
 }
 
 /* The wr_id of the completed request. It and all earlier ones leave the queue. */
@@ -225,8 +253,9 @@ static struct softhca_qp *completes_here(const struct softhca_cq *cq, uint32_t n
 	return qp && (qp->send_cq == cq || qp->recv_cq == cq) ? qp : NULL;
 }
 
-/* False: drop the completion. */
-static inline bool cq_take(struct softhca_cq *cq, const struct cqe *e, struct softhca_wc *wc)
+/* The request that has completed leaves its queue; *wr_id is its. Its QP; NULL: drop the completion. */
+static inline struct softhca_qp *cq_retire(struct softhca_cq *cq, const struct cqe *e,
+					   uint64_t *wr_id)
 {
 	struct softhca_qp *qp = cq->last;
 	bool is_send = e->is_send;
@@ -234,33 +263,29 @@ static inline bool cq_take(struct softhca_cq *cq, const struct cqe *e, struct so
 	if (unlikely(!qp || qp->number != e->my_qpn)) {
 		qp = completes_here(cq, e->my_qpn);
 		if (!qp)
-			return false;
+			return NULL;
 		cq->last = qp;
 	}
 	if (unlikely(!is_send && !qp->rq.buffer)) {
 		if (!qp->srq)
-			return false;
-		wc->wr_id = srq_retire(qp->srq, e->wqe_offset);
+			return NULL;
+		*wr_id = srq_retire(qp->srq, e->wqe_offset);
 	} else {
-		wc->wr_id = retire(is_send ? &qp->sq : &qp->rq, e->wqe_offset);
+		*wr_id = retire(is_send ? &qp->sq : &qp->rq, e->wqe_offset);
 	}
-	wc->qp_num = e->my_qpn;
-	if (unlikely(e->opcode == USER_INVALID)) {
-		cq_fail(qp, e, wc);
-		return true;
-	}
-	wc->status = SOFTHCA_WC_SUCCESS;
-	wc->opcode = successes[e->opcode & (USER_OPCODES - 1)].opcode;
-	wc->vendor_err = 0;
-	wc->byte_len = e->byte_count;
-	wc->imm_data = e->imm_or_error;
-	wc->src_qp = e->remote_qpn;
-	wc->wc_flags = successes[e->opcode & (USER_OPCODES - 1)].flags |
-		       (e->rlid_flags & CQE_HAS_GRH ? SOFTHCA_WC_GRH : 0);
-	wc->pkey_index = 0;
-	wc->slid = (uint16_t)(e->rlid_flags >> 16);
-	wc->sl = (uint8_t)e->rlid_flags;
-	wc->dlid_path_bits = 0;
+	return qp;
+}
+
+/* False: drop the completion. */
+static inline bool cq_take(struct softhca_cq *cq, const struct cqe *e, struct softhca_wc *wc)
+{
+	struct softhca_qp *qp = cq_retire(cq, e, &wc->wr_id);
+
+	if (unlikely(!qp))
+		return false;
+	wc_of(e, wc);
+	if (unlikely(failed(e)))
+		cq_fail(qp, e);
 	return true;
 }
 
@@ -344,30 +369,263 @@ static void yield_and_learn(struct softhca_cq *cq)
 	__atomic_store_n(&cq->idle_mask, mask, __ATOMIC_RELAXED);
 }
 
-/* The CQ has been empty for a while, or the daemon is dead. Returns as softhca_poll_cq(). cq.lock is
- * held, and is no more when it returns. */
-static __attribute__((noinline)) int found_idle(struct softhca_cq *cq, int n, struct softhca_wc *wc)
+/* The CQ has been empty for a while, or the daemon is dead. Is it? No lock is held. */
+static __attribute__((noinline)) bool found_idle(struct softhca_cq *cq, uint32_t idle)
 {
 	struct softhca_context *ctx = cq->node.ctx;
-	bool look = cq->idle % IDLE_POLLS == 0 || ctx_dead(ctx);
-	int done;
 
-	spin_unlock(&cq->lock);
 	if (cq->yields) {
 		if (on_daemons_cpu(ctx))
 			tell_daemon(ctx);
 		yield_and_learn(cq);
 	}
-	if (!look || ctx_alive(ctx) || n <= 0)
-		return 0;
-	done = flush_orphans(cq, n, wc);
-	return done ? done : -EIO;
+	return (idle % IDLE_POLLS == 0 || ctx_dead(ctx)) && !ctx_alive(ctx);
+}
+
+/* A poll has found nothing. True: nothing will come, the daemon is dead. Several threads may count
+ * at once: that some polls are not counted does no harm. No lock is held. */
+static inline bool found_empty(struct softhca_cq *cq)
+{
+	struct softhca_context *ctx = cq->node.ctx;
+	uint32_t idle = __atomic_load_n(&cq->idle, __ATOMIC_RELAXED) + 1;
+
+	__atomic_store_n(&cq->idle, idle, __ATOMIC_RELAXED);
+	if (unlikely(!(idle & __atomic_load_n(&cq->idle_mask, __ATOMIC_RELAXED)) || ctx_dead(ctx)))
+		return found_idle(cq, idle);
+	if (unlikely(on_daemons_cpu(ctx)))
+		yield_to_daemon(ctx);
+	return false;
 }
 
 void softhca_yield_when_empty(struct softhca_cq *cq)
 {
 	cq->idle_mask = YIELD_POLLS - 1;
 	cq->yields = true;
+}
+
+/* The entry to be polled next, if it can be looked at without the lock. cq.lock is held. */
+static inline void show_next(struct softhca_cq *cq)
+{
+	const struct cqe *e = cq->resized ? NULL : &cq->buffer[cq->consumed & cq->mask];
+
+	__atomic_store_n(&cq->next, e, __ATOMIC_RELAXED);
+}
+
+/* Finds the usual empty CQ without its lock. False: look again, with it. */
+static inline bool looks_empty(const struct softhca_cq *cq)
+{
+	const struct cqe *e = __atomic_load_n(&cq->next, __ATOMIC_RELAXED);
+
+	return e && !ours(e);
+}
+
+/* Returns an entry. */
+static inline void give(struct cqe *e)
+{
+	__atomic_store_n(&e->owner, CQE_OWNER_HW, __ATOMIC_RELAXED);
+}
+
+/* The entries before `consumed` have been returned, at least one. cq.lock is held. */
+static inline void took(struct softhca_cq *cq, uint32_t consumed)
+{
+	cq->consumed = consumed;
+	__atomic_store_n(&cq->idle, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&cq->record->consumer_index, consumed, __ATOMIC_RELEASE);
+	if (unlikely(__atomic_load_n(&cq->node.ctx->yields, __ATOMIC_RELAXED)))
+		yield_no_more(cq->node.ctx);
+}
+
+/* ---- a poll in pieces ---- */
+
+/*
+ * softhca_next_poll() takes no lock: what it returns are copies of entries, taken some at a time under
+ * cq.lock. Only the thread that has opened the poll advances taken_at. What it leaves is returned by
+ * the next poll, of whichever kind.
+ */
+
+static inline uint32_t taken_left(const struct softhca_cq *cq)
+{
+	return cq->taken_end - __atomic_load_n(&cq->taken_at, __ATOMIC_RELAXED);
+}
+
+static inline bool is_open(const struct softhca_cq *cq)
+{
+	return __atomic_load_n(&cq->open, __ATOMIC_ACQUIRE);
+}
+
+/* The next of those that were taken; NULL: there is none. The QPs of some may have been destroyed. */
+static inline const struct taken *taken_next(struct softhca_cq *cq)
+{
+	uint32_t at = cq->taken_at;
+
+	while (at != cq->taken_end) {
+		const struct taken *t = &cq->taken[at++];
+
+		__atomic_store_n(&cq->taken_at, at, __ATOMIC_RELAXED);
+		if (likely(__atomic_load_n(&t->entry.my_qpn, __ATOMIC_RELAXED)))
+			return t;
+	}
+	return NULL;
+}
+
+/* Takes entries, none being left of those before. One with an error is taken alone: its QP fails when
+ * the program gets to it. Returns false if there is none. The caller has opened the poll; cq.lock is
+ * held. */
+static bool take_some(struct softhca_cq *cq)
+{
+	uint32_t consumed = cq->consumed, end = consumed + cq->mask + 1, n = 0;
+
+	while (n < TAKEN_MAX && consumed != end) {
+		struct cqe *e = &cq->buffer[consumed & cq->mask];
+		struct taken *t = &cq->taken[n];
+		struct softhca_qp *qp;
+
+		if (!ours(e) || (unlikely(failed(e)) && n))
+			break;
+		__builtin_prefetch(&cq->buffer[(consumed + AHEAD) & cq->mask]);
+		qp = cq_retire(cq, e, &t->wr_id);
+		if (likely(qp)) {
+			t->entry = *e;
+			n++;
+			if (unlikely(failed(e))) {
+				cq_fail(qp, e);
+				end = consumed + 1;
+			}
+		}
+		give(e);
+		consumed++;
+	}
+	if (consumed != cq->consumed)
+		took(cq, consumed);
+	__atomic_store_n(&cq->taken_at, 0, __ATOMIC_RELAXED);
+	cq->taken_end = n;
+	if (n)
+		__atomic_store_n(&cq->next, NULL, __ATOMIC_RELAXED);
+	else
+		show_next(cq);
+	return n;
+}
+
+/* For softhca_poll_cq(): some were taken before, but not returned. While a poll is open they are its
+ * own, and no other completion comes before them. cq.lock is held. */
+static __attribute__((noinline)) int poll_taken(struct softhca_cq *cq, int n, struct softhca_wc *wc)
+{
+	const struct taken *t;
+	int done = 0;
+
+	while (done < n && !is_open(cq) && (t = taken_next(cq))) {
+		wc[done].wr_id = t->wr_id;
+		wc_of(&t->entry, &wc[done++]);
+	}
+	return done;
+}
+
+/* The daemon is dead: takes a request that was outstanding. False: there is none. The caller has
+ * opened the poll. */
+static bool take_orphan(struct softhca_cq *cq)
+{
+	struct softhca_wc wc;
+
+	if (!flush_orphans(cq, 1, &wc))
+		return false;
+	spin_lock(&cq->lock);
+	cq->taken[0] = (struct taken){.wr_id = wc.wr_id,
+				      .entry = {.my_qpn = wc.qp_num,
+						.imm_or_error = SYNDROME_WR_FLUSH,
+						.is_send = wc.opcode == SOFTHCA_WC_SEND,
+						.opcode = USER_INVALID}};
+	__atomic_store_n(&cq->taken_at, 0, __ATOMIC_RELAXED);
+	cq->taken_end = 1;
+	spin_unlock(&cq->lock);
+	return true;
+}
+
+/* Fills what the program gets of a completion at once. */
+static inline int poll_found(const struct taken *t, uint64_t *wr_id, uint32_t *status)
+{
+	*wr_id = t->wr_id;
+	*status = likely(!failed(&t->entry)) ? SOFTHCA_WC_SUCCESS
+					     : cq_status_of((uint8_t)t->entry.imm_or_error);
+	return 0;
+}
+
+/* softhca_next_poll(), where none is left of those that were taken. */
+static __attribute__((noinline)) int poll_more(struct softhca_cq *cq, uint64_t *wr_id,
+					       uint32_t *status)
+{
+	const struct taken *t;
+	bool some;
+
+	do {
+		spin_lock(&cq->lock);
+		some = take_some(cq);
+		spin_unlock(&cq->lock);
+		if (unlikely(!some)) {
+			if (likely(!found_empty(cq)))
+				return -ENOENT;
+			if (!take_orphan(cq))
+				return -EIO;
+		}
+		t = taken_next(cq);
+	} while (unlikely(!t));
+	return poll_found(t, wr_id, status);
+}
+
+int softhca_next_poll(struct softhca_cq *cq, uint64_t *wr_id, uint32_t *status)
+{
+	const struct taken *t = taken_next(cq);
+
+	return likely(t) ? poll_found(t, wr_id, status) : poll_more(cq, wr_id, status);
+}
+
+int softhca_start_poll(struct softhca_cq *cq, uint64_t *wr_id, uint32_t *status)
+{
+	int rc;
+
+	if (unlikely(__atomic_load_n(&cq->node.ctx->unrung, __ATOMIC_RELAXED)))
+		ring_unrung(cq->node.ctx);
+	if (looks_empty(cq) && likely(!found_empty(cq)))
+		return -ENOENT;
+	spin_lock(&cq->lock);
+	while (unlikely(is_open(cq))) {
+		spin_unlock(&cq->lock);
+		sched_yield();
+		spin_lock(&cq->lock);
+	}
+	__atomic_store_n(&cq->open, 1, __ATOMIC_RELAXED);
+	if (taken_left(cq) == 0)
+		take_some(cq);
+	spin_unlock(&cq->lock);
+	rc = softhca_next_poll(cq, wr_id, status);
+	if (unlikely(rc))
+		softhca_end_poll(cq);
+	return rc;
+}
+
+void softhca_end_poll(struct softhca_cq *cq)
+{
+	__atomic_store_n(&cq->open, 0, __ATOMIC_RELEASE);
+}
+
+void softhca_polled_wc(const struct softhca_cq *cq, struct softhca_wc *wc)
+{
+	const struct taken *t = &cq->taken[cq->taken_at - 1];
+
+	wc->wr_id = t->wr_id;
+	wc_of(&t->entry, wc);
+}
+
+/* ---- a poll at once ---- */
+
+/* softhca_poll_cq() of a CQ that is empty. */
+static inline int poll_empty(struct softhca_cq *cq, int n, struct softhca_wc *wc)
+{
+	int done;
+
+	if (likely(n <= 0 || !found_empty(cq)))
+		return 0;
+	done = flush_orphans(cq, n, wc);
+	return done ? done : -EIO;
 }
 
 int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc)
@@ -377,7 +635,14 @@ int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc)
 
 	if (unlikely(__atomic_load_n(&cq->node.ctx->unrung, __ATOMIC_RELAXED)))
 		ring_unrung(cq->node.ctx);
+	if (looks_empty(cq))
+		return poll_empty(cq, n, wc);
 	spin_lock(&cq->lock);
+	if (unlikely(taken_left(cq))) {
+		done = poll_taken(cq, n, wc);
+		spin_unlock(&cq->lock);
+		return done;
+	}
 	consumed = cq->consumed;
 	end = consumed + cq->mask + 1; /* even if the daemon keeps writing */
 	while (done < n && consumed != end) {
@@ -385,26 +650,17 @@ int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc)
 
 		if (!ours(e))
 			break;
-		__builtin_prefetch(&cq->buffer[(consumed + 2) & cq->mask]);
+		__builtin_prefetch(&cq->buffer[(consumed + AHEAD) & cq->mask]);
 		done += cq_take(cq, e, &wc[done]);
-		e->owner = CQE_OWNER_HW;
+		give(e);
 		consumed++;
 	}
-	if (consumed != cq->consumed) {
-		cq->consumed = consumed;
-		cq->idle = 0;
-		__atomic_store_n(&cq->record->consumer_index, consumed, __ATOMIC_RELEASE);
-		if (unlikely(__atomic_load_n(&cq->node.ctx->yields, __ATOMIC_RELAXED)))
-			yield_no_more(cq->node.ctx);
-	} else if (unlikely(!(++cq->idle & cq->idle_mask) || ctx_dead(cq->node.ctx))) {
-		return found_idle(cq, n, wc);
-	} else if (unlikely(n > 0 && on_daemons_cpu(cq->node.ctx))) {
-		spin_unlock(&cq->lock);
-		yield_to_daemon(cq->node.ctx);
-		return 0;
-	}
+	end = cq->consumed;
+	if (consumed != end)
+		took(cq, consumed);
+	show_next(cq);
 	spin_unlock(&cq->lock);
-	return done;
+	return consumed != end ? done : poll_empty(cq, n, wc);
 }
 
 /* ---- resize ---- */
@@ -422,6 +678,9 @@ static void change_over(struct softhca_cq *cq, struct cqe *to, uint32_t mask)
 	}
 	cq->buffer = to;
 	cq->mask = mask;
+	/* From now on the buffer may go away while someone looks at it without the lock. */
+	cq->resized = true;
+	show_next(cq);
 	spin_unlock(&cq->lock);
 }
 
@@ -521,6 +780,9 @@ int softhca_req_notify_cq(struct softhca_cq *cq, int solicited_only)
 void cq_forget(struct softhca_cq *cq, const struct softhca_qp *qp)
 {
 	spin_lock(&cq->lock);
+	for (uint32_t i = cq->taken_end - taken_left(cq); i < cq->taken_end; i++)
+		if (cq->taken[i].entry.my_qpn == qp->number)
+			__atomic_store_n(&cq->taken[i].entry.my_qpn, 0, __ATOMIC_RELAXED);
 	for (uint32_t i = cq->consumed; i - cq->consumed <= cq->mask; i++) {
 		struct cqe *e = &cq->buffer[i & cq->mask];
 

@@ -1,70 +1,66 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Extended completion queues: one completion at a time, field by field (hot). From a successful
- * start_poll() until end_poll() this thread holds the queue, unless it is for a single thread.
+ * start_poll() until end_poll() this thread polls the queue alone; other threads that start wait.
  */
-#include <sched.h>
 #include "cq.h"
 #include "handles.h"
 
-static struct shca_cq *ex_cq(struct ibv_cq_ex *cq)
+static_assert(sizeof(enum ibv_wc_status) == sizeof(uint32_t), "as libsofthca fills it");
+
+static inline struct shca_cq *ex_cq(struct ibv_cq_ex *cq)
 {
 	return container(cq, struct shca_cq, ex);
 }
 
-/* 0, ENOENT: the queue is empty; EIO: and will stay empty. */
-static inline int cq_ex_take(struct shca_cq *cq)
+static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
-	int done = softhca_poll_cq(cq->cq, 1, &cq->now);
-
-	if (unlikely(done != 1))
-		return done == 0 ? ENOENT : EIO;
-	cq->ex.status = (enum ibv_wc_status)cq->now.status;
-	cq->ex.wr_id = cq->now.wr_id;
-	return 0;
-}
-
-static int start_single(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
-{
-	return unlikely(attr && attr->comp_mask) ? EINVAL : cq_ex_take(ex_cq(ex));
+	if (unlikely(attr && attr->comp_mask))
+		return EINVAL;
+	ex_cq(ex)->now_read = false;
+	return -softhca_start_poll(ex_cq(ex)->cq, &ex->wr_id, (uint32_t *)&ex->status);
 }
 
 static int next_poll(struct ibv_cq_ex *ex)
 {
-	return cq_ex_take(ex_cq(ex));
-}
-
-static void end_single(struct ibv_cq_ex *ex)
-{
-	(void)ex;
+	ex_cq(ex)->now_read = false;
+	return -softhca_next_poll(ex_cq(ex)->cq, &ex->wr_id, (uint32_t *)&ex->status);
 }
 
 static void end_poll(struct ibv_cq_ex *ex)
 {
-	__atomic_store_n(&ex_cq(ex)->polled, 0, __ATOMIC_RELEASE);
+	softhca_end_poll(ex_cq(ex)->cq);
 }
 
-static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
+/* A queue for a single thread has no other to wait for: it may start before it has ended. */
+static int start_single(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
-	int rc;
+	end_poll(ex);
+	return start_poll(ex, attr);
+}
 
-	while (unlikely(__atomic_exchange_n(&ex_cq(ex)->polled, 1, __ATOMIC_ACQUIRE)))
-		sched_yield();
-	rc = start_single(ex, attr);
-	if (rc)
-		end_poll(ex);
-	return rc;
+/* ---- fields ---- */
+
+/* All of them are read when the program asks for the first. */
+static inline const struct softhca_wc *now(struct ibv_cq_ex *ex)
+{
+	struct shca_cq *cq = ex_cq(ex);
+
+	if (!cq->now_read)
+		softhca_polled_wc(cq->cq, &cq->now);
+	cq->now_read = true;
+	return &cq->now;
 }
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
 {
-	return (enum ibv_wc_opcode)ex_cq(ex)->now.opcode;
+	return (enum ibv_wc_opcode)now(ex)->opcode;
 }
 
 #define READS(type, name, field)                                                                   \
 	static type name(struct ibv_cq_ex *ex)                                                     \
 	{                                                                                          \
-		return ex_cq(ex)->now.field;                                                       \
+		return now(ex)->field;                                                             \
 	}
 READS(uint32_t, read_vendor_err, vendor_err)
 READS(uint32_t, read_byte_len, byte_len)
@@ -82,7 +78,7 @@ void cq_ex_fill(struct shca_cq *cq, uint64_t wc_flags)
 
 	ex->start_poll = cq->single_thread ? start_single : start_poll;
 	ex->next_poll = next_poll;
-	ex->end_poll = cq->single_thread ? end_single : end_poll;
+	ex->end_poll = end_poll;
 	ex->read_opcode = read_opcode;
 	ex->read_vendor_err = read_vendor_err;
 	ex->read_wc_flags = read_wc_flags;

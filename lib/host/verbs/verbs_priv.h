@@ -161,9 +161,9 @@ struct shca_cq {
 	};
 	struct handle handle;
 	struct softhca_cq *cq;
-	struct softhca_wc now; /* current entry of an extended poll: cq_ex.c */
-	uint32_t polled;       /* atomic; 1: a thread is between start_poll() and end_poll() */
 	bool single_thread;
+	bool now_read; /* an extended poll's current entry is in `now`: cq_ex.c */
+	struct softhca_wc now;
 };
 
 struct shca_srq {

@@ -2,6 +2,7 @@
 /* Completion queues and events of libsofthca against a whole daemon: resized under load, overrun,
  * armed again and again, and events that come late. */
 #include <pthread.h>
+#include "client_priv.h"
 #include "pair.h"
 
 enum { IN_FLIGHT = 24, MESSAGES = 6000 };
@@ -27,12 +28,27 @@ static struct poller {
 	bool stop; /* atomic */
 } poller;
 
+/* As softhca_poll_cq(). */
+static int poll_in_pieces(struct softhca_cq *cq, int n, struct softhca_wc *wc)
+{
+	int rc = softhca_start_poll(cq, &wc->wr_id, &wc->status), done = 0;
+
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	do
+		softhca_polled_wc(cq, &wc[done++]);
+	while (done < n && !softhca_next_poll(cq, &wc[done].wr_id, &wc[done].status));
+	softhca_end_poll(cq);
+	return done;
+}
+
+/* Now in one way, now in the other. */
 static void *poll_on(void *arg)
 {
 	struct softhca_wc wc[8];
 
-	while (!__atomic_load_n(&poller.stop, __ATOMIC_RELAXED)) {
-		int n = softhca_poll_cq(poller.p->cq, 8, wc);
+	for (int round = 0; !__atomic_load_n(&poller.stop, __ATOMIC_RELAXED); round++) {
+		int n = (round % 8 ? poll_in_pieces : softhca_poll_cq)(poller.p->cq, 5, wc);
 
 		for (int i = 0; i < n; i++)
 			poller.wrong += wc[i].status != SOFTHCA_WC_SUCCESS ||
@@ -77,6 +93,59 @@ TEST_PAIR(resize__under_load, SOFTHCA_QP_RC)
 	assert_int_equal(fixture_counter(&f, COUNTER_cq_overruns), 0);
 }
 
+enum { POLLERS = 3 };
+
+static uint32_t polled[MESSAGES]; /* how often each was; atomic */
+
+static void *poll_beside(void *arg)
+{
+	struct softhca_wc wc[3];
+
+	while (__atomic_load_n(&poller.done, __ATOMIC_RELAXED) < MESSAGES) {
+		int n = (arg ? poll_in_pieces : softhca_poll_cq)(poller.p->cq, 3, wc);
+
+		for (int i = 0; i < n; i++)
+			__atomic_fetch_add(&polled[wc[i].wr_id], 1, __ATOMIC_RELAXED);
+		if (n > 0)
+			__atomic_fetch_add(&poller.done, (uint32_t)n, __ATOMIC_RELAXED);
+		else
+			sched_yield();
+	}
+	return NULL;
+}
+
+/* Every completion once, to any of several threads, two of which poll in pieces; other QPs of the CQ
+ * come and go. */
+TEST_PAIR(poll__of_several_threads, SOFTHCA_QP_RC)
+{
+	struct softhca_qp_init_attr other = {.send_cq = p->cq,
+					     .recv_cq = p->cq,
+					     .cap = {.max_send_wr = 1, .max_send_sge = 1},
+					     .type = SOFTHCA_QP_RC};
+	pthread_t thread[POLLERS];
+
+	poller = (struct poller){.p = p};
+	memset(polled, 0, sizeof(polled));
+	for (uintptr_t i = 0; i < POLLERS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, poll_beside, (void *)i), 0);
+	for (uint32_t i = 0; i < MESSAGES;) {
+		struct softhca_qp *qp = NULL;
+
+		if (i % 100 == 0)
+			assert_non_null(qp = softhca_create_qp(p->pd, &other));
+		if (i - __atomic_load_n(&poller.done, __ATOMIC_ACQUIRE) < IN_FLIGHT)
+			i += post_write(p, 0, i, p->mr->rkey) == 0;
+		else
+			sched_yield();
+		if (qp)
+			assert_int_equal(softhca_destroy_qp(qp), 0);
+	}
+	for (int i = 0; i < POLLERS; i++)
+		pthread_join(thread[i], NULL);
+	for (int i = 0; i < MESSAGES; i++)
+		assert_int_equal(polled[i], 1);
+}
+
 /* Waits until that many entries have been written, polled or not. */
 static void wait_written(uint64_t n)
 {
@@ -117,6 +186,7 @@ TEST_PAIR(resize__keeps_what_was_not_polled, SOFTHCA_QP_RC)
 	assert_int_equal(post_write(p, 0, 77, p->mr->rkey), 0);
 	wait_for(p, 1, wc);
 	assert_int_equal(wc[0].wr_id, 77);
+	assert_null(p->cq->next); /* the buffer may go, so none looks at it without the lock */
 }
 
 /* Completions to come count as if they were there: the answer does not depend on timing.

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests posted in pieces, which are to leave the same in the queue as whole ones. */
+/* Requests posted in pieces, which are to leave the same in the queue as whole ones; completions
+ * polled in pieces. */
 #include "rings.h"
+
+/* ---- posts ---- */
 
 enum form {
 	FORM_NOTHING,
@@ -246,4 +249,187 @@ TEST_WITH(pieces__a_mistake_fails_the_batch, setup, teardown)
 	assert_int_equal(softhca_post_end(qp), -EINVAL);
 	assert_int_equal(qp->sq.head, 0);
 	assert_false(doorbell_waits());
+}
+
+/* ---- polls ---- */
+
+static uint64_t wr_id;
+static uint32_t status;
+
+static void complete_sends(uint32_t from, uint32_t n)
+{
+	for (uint32_t i = from; i < from + n; i++) {
+		qp->sq.wr_id[i % ENTRIES] = i;
+		complete(USER_SEND, true, i % ENTRIES);
+	}
+}
+
+static void finds(int (*poll)(struct softhca_cq *, uint64_t *, uint32_t *), uint64_t id)
+{
+	assert_int_equal(poll(cq, &wr_id, &status), 0);
+	assert_int_equal(wr_id, id);
+	assert_int_equal(status, SOFTHCA_WC_SUCCESS);
+}
+
+/* More than a poll takes at a time, around the ring; between, an empty CQ. */
+TEST_WITH(poll__in_pieces, setup, teardown)
+{
+	struct softhca_wc wc;
+	uint32_t id = 0;
+
+	for (int round = 0; round < 5; round++) {
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(softhca_start_poll(cq, &wr_id, &status), -ENOENT);
+		complete_sends(id, ENTRIES);
+		finds(softhca_start_poll, id++);
+		while (id % ENTRIES)
+			finds(softhca_next_poll, id++);
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(softhca_next_poll(cq, &wr_id, &status), -ENOENT);
+		complete_sends(id, ENTRIES);
+		for (int i = 0; i < ENTRIES; i++)
+			finds(softhca_next_poll, id++);
+		softhca_polled_wc(cq, &wc);
+		assert_int_equal(wc.wr_id, id - 1);
+		assert_int_equal(wc.qp_num, NUMBER);
+		assert_int_equal(wc.opcode, SOFTHCA_WC_SEND);
+		softhca_end_poll(cq);
+		assert_int_equal(cq->record->consumer_index, id);
+	}
+}
+
+/* What a poll has taken and left comes first. */
+TEST_WITH(poll__in_pieces_leaves_some, setup, teardown)
+{
+	struct softhca_wc wc[4];
+
+	complete_sends(0, 6);
+	finds(softhca_start_poll, 0);
+	finds(softhca_next_poll, 1);
+	assert_int_equal(softhca_poll_cq(cq, 4, wc), 0);
+	softhca_end_poll(cq);
+	assert_int_equal(softhca_poll_cq(cq, 2, wc), 2);
+	assert_int_equal(wc[0].wr_id, 2);
+	assert_int_equal(wc[1].wr_id, 3);
+	complete_sends(6, 2);
+	finds(softhca_start_poll, 4);
+	softhca_end_poll(cq);
+	assert_int_equal(softhca_poll_cq(cq, 4, wc), 1);
+	assert_int_equal(wc[0].wr_id, 5);
+	assert_int_equal(wc[0].qp_num, NUMBER);
+	assert_int_equal(softhca_poll_cq(cq, 4, wc), 2);
+	assert_int_equal(wc[1].wr_id, 7);
+	assert_int_equal(softhca_poll_cq(cq, 4, wc), 0);
+	/* with none left, both kinds see what comes */
+	complete_sends(8, 1);
+	finds(softhca_start_poll, 8);
+	complete_sends(9, 1);
+	assert_int_equal(softhca_poll_cq(cq, 4, wc), 1);
+	assert_int_equal(wc[0].wr_id, 9);
+	assert_int_equal(softhca_next_poll(cq, &wr_id, &status), -ENOENT);
+	softhca_end_poll(cq);
+}
+
+static void *start_beside(void *arg)
+{
+	uint64_t id = 0;
+	uint32_t of = 0;
+
+	assert_int_equal(softhca_start_poll(cq, &id, &of), 0);
+	__atomic_store_n((uint64_t *)arg, id, __ATOMIC_RELEASE);
+	softhca_end_poll(cq);
+	return NULL;
+}
+
+TEST_WITH(poll__in_pieces_waits_for_another, setup, teardown)
+{
+	uint64_t found = 0;
+	pthread_t thread;
+
+	complete_sends(0, 3);
+	finds(softhca_start_poll, 0);
+	assert_int_equal(pthread_create(&thread, NULL, start_beside, &found), 0);
+	for (int i = 0; i < 1000; i++)
+		sched_yield();
+	assert_int_equal(__atomic_load_n(&found, __ATOMIC_ACQUIRE), 0);
+	finds(softhca_next_poll, 1);
+	softhca_end_poll(cq);
+	pthread_join(thread, NULL);
+	assert_int_equal(found, 2);
+}
+
+TEST_WITH(poll__in_pieces_of_a_destroyed_qp, setup, teardown)
+{
+	struct softhca_wc wc;
+
+	complete(USER_SEND, true, 0)->my_qpn = NUMBER ^ 0x100;
+	complete_sends(0, 3);
+	finds(softhca_start_poll, 0);
+	complete_sends(3, 1);
+	cq_forget(cq, qp);
+	softhca_polled_wc(cq, &wc); /* it had been found before */
+	assert_int_equal(wc.qp_num, NUMBER);
+	assert_int_equal(softhca_next_poll(cq, &wr_id, &status), -ENOENT);
+	complete_sends(4, 2);
+	finds(softhca_next_poll, 4);
+	softhca_end_poll(cq);
+	cq_forget(cq, qp);
+	assert_int_equal(softhca_poll_cq(cq, 1, &wc), 0);
+	assert_int_equal(softhca_start_poll(cq, &wr_id, &status), -ENOENT);
+	assert_int_equal(cq->record->consumer_index, 7);
+}
+
+/* The QP fails when the program gets to the error, not when its entry is there. */
+TEST_WITH(poll__in_pieces_of_an_error, setup, teardown)
+{
+	struct softhca_wc wc;
+
+	complete_sends(0, 1);
+	complete(USER_INVALID, true, 1)->imm_or_error = SYNDROME_REMOTE_ACCESS | 0x77 << 8;
+	complete(USER_INVALID, false, 0)->imm_or_error = SYNDROME_WR_FLUSH;
+	finds(softhca_start_poll, 0);
+	assert_int_equal(softhca_qp_current_state(qp), SOFTHCA_QPS_RTS);
+	assert_int_equal(softhca_next_poll(cq, &wr_id, &status), 0);
+	assert_int_equal(status, SOFTHCA_WC_REM_ACCESS_ERR);
+	assert_int_equal(softhca_qp_current_state(qp), SOFTHCA_QPS_ERR);
+	softhca_polled_wc(cq, &wc);
+	assert_int_equal(wc.vendor_err, 0x77);
+	assert_int_equal(wc.opcode, SOFTHCA_WC_SEND);
+	assert_int_equal(softhca_next_poll(cq, &wr_id, &status), 0);
+	assert_int_equal(status, SOFTHCA_WC_WR_FLUSH_ERR);
+	softhca_polled_wc(cq, &wc);
+	assert_int_equal(wc.opcode, SOFTHCA_WC_RECV);
+	softhca_end_poll(cq);
+}
+
+TEST_WITH(poll__in_pieces_of_a_dead_daemon, setup, teardown)
+{
+	struct softhca_recv_wr recv = {.wr_id = 100};
+	struct softhca_wc wc;
+
+	ctx->nodes[NODE_QP] = &qp->node;
+	for (uint64_t i = 0; i < 3; i++) {
+		struct softhca_send_wr send = {.wr_id = i};
+
+		assert_int_equal(softhca_post_send(qp, &send, NULL), 0);
+	}
+	assert_int_equal(softhca_post_recv(qp, &recv, NULL), 0);
+	assert_int_equal(softhca_poll_cq(cq, 1, &wc), 0);
+	close(far_end);
+	far_end = -1;
+	ctx->dead = 1;
+	for (uint64_t i = 0; i < 4; i++) {
+		assert_int_equal(
+			(i & 1 ? softhca_next_poll : softhca_start_poll)(cq, &wr_id, &status), 0);
+		assert_int_equal(wr_id, i < 3 ? i : 100);
+		assert_int_equal(status, SOFTHCA_WC_WR_FLUSH_ERR);
+		softhca_polled_wc(cq, &wc);
+		assert_int_equal(wc.opcode, i < 3 ? SOFTHCA_WC_SEND : SOFTHCA_WC_RECV);
+		assert_int_equal(wc.qp_num, NUMBER);
+		if (i & 1)
+			softhca_end_poll(cq);
+	}
+	for (int i = 0; i < 2; i++) /* nor does the next wait for an end of this one */
+		assert_int_equal(softhca_start_poll(cq, &wr_id, &status), -EIO);
+	ctx->nodes[NODE_QP] = NULL;
 }

@@ -337,6 +337,36 @@ TEST_PAIR(completions__field_by_field, IBV_QPT_UD)
 	assert_int_equal(ibv_start_poll(p->cq, NULL), ENOENT);
 }
 
+/* Between start_poll() and end_poll() a program may do anything else with the queue. */
+TEST_PAIR(completions__and_other_calls_meanwhile, IBV_QPT_RC)
+{
+	struct ibv_cq *cq = ibv_cq_ex_to_cq(p->cq);
+	struct ibv_qp_init_attr other = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC};
+
+	for (uint64_t round = 0; round < 3; round++) {
+		ibv_wr_start(p->ex);
+		for (uint64_t i = 0; i < 40; i++) {
+			flags(p, i, IBV_SEND_SIGNALED);
+			ibv_wr_rdma_write(p->ex, p->mr->rkey, (uintptr_t)p->memory + FAR);
+		}
+		assert_int_equal(ibv_wr_complete(p->ex), 0);
+		assert_int_equal(start_poll(p), 0);
+		for (uint64_t i = 0; i < 40; i++) {
+			assert_int_equal(p->cq->wr_id, i);
+			if (i % 10 == 5)
+				assert_int_equal(ibv_destroy_qp(ibv_create_qp(p->pd, &other)), 0);
+			if (i % 10 == 7)
+				assert_int_equal(ibv_resize_cq(cq, i & 16 ? 100 : 300), 0);
+			assert_int_equal(ibv_wc_read_opcode(p->cq), IBV_WC_RDMA_WRITE);
+			assert_int_equal(ibv_wc_read_qp_num(p->cq), p->qp[0]->qp_num);
+			while (i < 39 && ibv_next_poll(p->cq))
+				sched_yield();
+		}
+		assert_int_equal(ibv_next_poll(p->cq), ENOENT);
+		ibv_end_poll(p->cq);
+	}
+}
+
 TEST_PAIR(completions__errors, IBV_QPT_RC)
 {
 	ibv_wr_start(p->ex);

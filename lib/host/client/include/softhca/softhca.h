@@ -345,8 +345,24 @@ enum softhca_wc_sl {
  */
 SOFTHCA_API int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc);
 /*
- * From now on softhca_poll_cq() yields the CPU after each 512 empty polls in a row, and after each
- * empty poll while another thread takes short turns on it: for programs that poll as if the device
+ * The same, completion by completion: softhca_start_poll() finds the first; then this thread alone
+ * polls in pieces, until softhca_end_poll(), and other threads that start wait. softhca_next_poll()
+ * finds the next. Both fill *wr_id and *status (enum softhca_wc_status) and return 0; or -ENOENT:
+ * there is none, or -EIO, as softhca_poll_cq(). After an error softhca_start_poll() has not started,
+ * so that there is nothing to end, and softhca_next_poll() may be called again. softhca_polled_wc()
+ * fills *wc with all of the completion found last, for programs that need more of it.
+ *
+ * Completions are taken from the CQ some at a time; those that a poll leaves are the first that the
+ * next one returns, of whichever kind. While a poll is open, softhca_poll_cq() finds none before it
+ * has returned them. QPs may be destroyed meanwhile, and the CQ resized, by any thread.
+ */
+SOFTHCA_API int softhca_start_poll(struct softhca_cq *cq, uint64_t *wr_id, uint32_t *status);
+SOFTHCA_API int softhca_next_poll(struct softhca_cq *cq, uint64_t *wr_id, uint32_t *status);
+SOFTHCA_API void softhca_polled_wc(const struct softhca_cq *cq, struct softhca_wc *wc);
+SOFTHCA_API void softhca_end_poll(struct softhca_cq *cq);
+/*
+ * From now on polls of this CQ yield the CPU after each 512 empty ones in a row, and after each
+ * empty one while another thread takes short turns on it: for programs that poll as if the device
  * needed no CPU, when it or another program may need this very one. Call it before the first poll.
  */
 SOFTHCA_API void softhca_yield_when_empty(struct softhca_cq *cq);
