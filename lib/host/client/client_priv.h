@@ -264,7 +264,8 @@ struct softhca_cq {
 
 	/* A poll in pieces. */
 	uint8_t open;	   /* a thread is between softhca_start_poll() and _end_poll(); atomic */
-	uint32_t taken_at; /* the next of `taken` to return: the opener's; atomic */
+	pthread_t opener;  /* that thread */
+	uint32_t taken_at; /* the next of `taken` to return: see cq.c; atomic */
 	uint32_t taken_end;
 	struct taken taken[TAKEN_MAX];
 };

@@ -357,14 +357,15 @@ static __attribute__((noinline)) void yield_no_more(struct softhca_context *ctx)
 /* A thread that polls on our CPU as we do, such as the peer that we poll for, would have to wait for
  * our time slice to end: while one runs when we yield, each empty poll yields. One that keeps the CPU
  * for long gets it no more often than before. */
-static void yield_and_learn(struct softhca_cq *cq)
+static void yield_and_learn(struct softhca_cq *cq, uint32_t idle)
 {
-	uint64_t took_ns = monotonic_ns();
+	uint64_t began_ns = monotonic_ns(), looked_ns = monotonic_ns() - began_ns, took_ns;
 	uint32_t mask = YIELD_POLLS - 1;
 
 	sched_yield();
-	took_ns = monotonic_ns() - took_ns;
-	if (took_ns > YIELD_NS_RUN && took_ns < YIELD_NS_HOGGED)
+	took_ns = monotonic_ns() - began_ns - 2 * looked_ns; /* some clocks are system calls */
+	/* If nothing comes for long, that is not what we wait for. */
+	if ((int64_t)took_ns > YIELD_NS_RUN && took_ns < YIELD_NS_HOGGED && idle < 2 * YIELD_POLLS)
 		mask = 0;
 	__atomic_store_n(&cq->idle_mask, mask, __ATOMIC_RELAXED);
 }
@@ -377,7 +378,7 @@ static __attribute__((noinline)) bool found_idle(struct softhca_cq *cq, uint32_t
 	if (cq->yields) {
 		if (on_daemons_cpu(ctx))
 			tell_daemon(ctx);
-		yield_and_learn(cq);
+		yield_and_learn(cq, idle);
 	}
 	return (idle % IDLE_POLLS == 0 || ctx_dead(ctx)) && !ctx_alive(ctx);
 }
@@ -411,18 +412,25 @@ static inline void show_next(struct softhca_cq *cq)
 	__atomic_store_n(&cq->next, e, __ATOMIC_RELAXED);
 }
 
+/* Entries are about to be returned, and so to look as if nobody had written them: who looks without
+ * the lock must not take them for the next one. cq.lock is held. */
+static inline void hide_next(struct softhca_cq *cq)
+{
+	__atomic_store_n(&cq->next, NULL, __ATOMIC_RELAXED);
+}
+
 /* Finds the usual empty CQ without its lock. False: look again, with it. */
 static inline bool looks_empty(const struct softhca_cq *cq)
 {
 	const struct cqe *e = __atomic_load_n(&cq->next, __ATOMIC_RELAXED);
 
-	return e && !ours(e);
+	return e && !ours(e) && __atomic_load_n(&cq->next, __ATOMIC_RELAXED) == e;
 }
 
-/* Returns an entry. */
+/* Returns an entry, after hide_next(). */
 static inline void give(struct cqe *e)
 {
-	__atomic_store_n(&e->owner, CQE_OWNER_HW, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->owner, CQE_OWNER_HW, __ATOMIC_RELEASE);
 }
 
 /* The entries before `consumed` have been returned, at least one. cq.lock is held. */
@@ -439,8 +447,8 @@ static inline void took(struct softhca_cq *cq, uint32_t consumed)
 
 /*
  * softhca_next_poll() takes no lock: what it returns are copies of entries, taken some at a time under
- * cq.lock. Only the thread that has opened the poll advances taken_at. What it leaves is returned by
- * the next poll, of whichever kind.
+ * cq.lock. Only the thread that has opened the poll advances taken_at; while none has, the holder of
+ * cq.lock does. What it leaves is returned by the next poll, of whichever kind.
  */
 
 static inline uint32_t taken_left(const struct softhca_cq *cq)
@@ -451,6 +459,16 @@ static inline uint32_t taken_left(const struct softhca_cq *cq)
 static inline bool is_open(const struct softhca_cq *cq)
 {
 	return __atomic_load_n(&cq->open, __ATOMIC_ACQUIRE);
+}
+
+/* Waits until no other thread has a poll open. cq.lock is held, but not meanwhile. */
+static inline void wait_for_opener(struct softhca_cq *cq)
+{
+	while (unlikely(is_open(cq))) {
+		spin_unlock(&cq->lock);
+		sched_yield();
+		spin_lock(&cq->lock);
+	}
 }
 
 /* The next of those that were taken; NULL: there is none. The QPs of some may have been destroyed. */
@@ -475,6 +493,7 @@ static bool take_some(struct softhca_cq *cq)
 {
 	uint32_t consumed = cq->consumed, end = consumed + cq->mask + 1, n = 0;
 
+	hide_next(cq);
 	while (n < TAKEN_MAX && consumed != end) {
 		struct cqe *e = &cq->buffer[consumed & cq->mask];
 		struct taken *t = &cq->taken[n];
@@ -497,23 +516,27 @@ static bool take_some(struct softhca_cq *cq)
 	}
 	if (consumed != cq->consumed)
 		took(cq, consumed);
+	if (!n) { /* taken[] still holds the completion found last */
+		show_next(cq);
+		return false;
+	}
 	__atomic_store_n(&cq->taken_at, 0, __ATOMIC_RELAXED);
 	cq->taken_end = n;
-	if (n)
-		__atomic_store_n(&cq->next, NULL, __ATOMIC_RELAXED);
-	else
-		show_next(cq);
-	return n;
+	return true;
 }
 
 /* For softhca_poll_cq(): some were taken before, but not returned. While a poll is open they are its
- * own, and no other completion comes before them. cq.lock is held. */
+ * own, and no other completion comes before them; another thread waits, since it may be about to
+ * sleep until an event, of which they raise none. cq.lock is held. */
 static __attribute__((noinline)) int poll_taken(struct softhca_cq *cq, int n, struct softhca_wc *wc)
 {
 	const struct taken *t;
 	int done = 0;
 
-	while (done < n && !is_open(cq) && (t = taken_next(cq))) {
+	if (is_open(cq) && pthread_equal(cq->opener, pthread_self()))
+		return 0;
+	wait_for_opener(cq);
+	while (done < n && (t = taken_next(cq))) {
 		wc[done].wr_id = t->wr_id;
 		wc_of(&t->entry, &wc[done++]);
 	}
@@ -587,11 +610,8 @@ int softhca_start_poll(struct softhca_cq *cq, uint64_t *wr_id, uint32_t *status)
 	if (looks_empty(cq) && likely(!found_empty(cq)))
 		return -ENOENT;
 	spin_lock(&cq->lock);
-	while (unlikely(is_open(cq))) {
-		spin_unlock(&cq->lock);
-		sched_yield();
-		spin_lock(&cq->lock);
-	}
+	wait_for_opener(cq);
+	cq->opener = pthread_self();
 	__atomic_store_n(&cq->open, 1, __ATOMIC_RELAXED);
 	if (taken_left(cq) == 0)
 		take_some(cq);
@@ -645,6 +665,7 @@ int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc *wc)
 	}
 	consumed = cq->consumed;
 	end = consumed + cq->mask + 1; /* even if the daemon keeps writing */
+	hide_next(cq);
 	while (done < n && consumed != end) {
 		struct cqe *e = &cq->buffer[consumed & cq->mask];
 

@@ -15,16 +15,23 @@ static inline struct shca_cq *ex_cq(struct ibv_cq_ex *cq)
 
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
+	int rc;
+
 	if (unlikely(attr && attr->comp_mask))
 		return EINVAL;
-	ex_cq(ex)->now_read = false;
-	return -softhca_start_poll(ex_cq(ex)->cq, &ex->wr_id, (uint32_t *)&ex->status);
+	rc = softhca_start_poll(ex_cq(ex)->cq, &ex->wr_id, (uint32_t *)&ex->status);
+	if (!rc)
+		ex_cq(ex)->now_read = false;
+	return -rc;
 }
 
 static int next_poll(struct ibv_cq_ex *ex)
 {
-	ex_cq(ex)->now_read = false;
-	return -softhca_next_poll(ex_cq(ex)->cq, &ex->wr_id, (uint32_t *)&ex->status);
+	int rc = softhca_next_poll(ex_cq(ex)->cq, &ex->wr_id, (uint32_t *)&ex->status);
+
+	if (!rc)
+		ex_cq(ex)->now_read = false;
+	return -rc;
 }
 
 static void end_poll(struct ibv_cq_ex *ex)

@@ -286,6 +286,8 @@ TEST_WITH(poll__in_pieces, setup, teardown)
 			finds(softhca_next_poll, id++);
 		for (int i = 0; i < 3; i++)
 			assert_int_equal(softhca_next_poll(cq, &wr_id, &status), -ENOENT);
+		softhca_polled_wc(cq, &wc); /* still the last */
+		assert_int_equal(wc.wr_id, id - 1);
 		complete_sends(id, ENTRIES);
 		for (int i = 0; i < ENTRIES; i++)
 			finds(softhca_next_poll, id++);

@@ -367,6 +367,35 @@ TEST_PAIR(completions__and_other_calls_meanwhile, IBV_QPT_RC)
 	}
 }
 
+static void *poll_after(void *pair)
+{
+	struct pair *p = pair;
+	enum ibv_wc_opcode opcode = start_poll(p) ? IBV_WC_BIND_MW : ibv_wc_read_opcode(p->cq);
+
+	ibv_end_poll(p->cq);
+	return (void *)(uintptr_t)opcode;
+}
+
+/* Each thread reads the fields of what it has found itself. */
+TEST_PAIR(completions__of_two_threads, IBV_QPT_RC)
+{
+	pthread_t thread;
+	void *opcode;
+
+	ibv_wr_start(p->ex);
+	flags(p, 1, IBV_SEND_SIGNALED);
+	ibv_wr_rdma_write(p->ex, p->mr->rkey, (uintptr_t)p->memory + FAR);
+	ibv_wr_rdma_read(p->ex, p->mr->rkey, (uintptr_t)p->memory + FAR);
+	assert_int_equal(ibv_wr_complete(p->ex), 0);
+	assert_int_equal(start_poll(p), 0);
+	assert_int_equal(pthread_create(&thread, NULL, poll_after, p), 0);
+	usleep(20000); /* it waits for us */
+	assert_int_equal(ibv_wc_read_opcode(p->cq), IBV_WC_RDMA_WRITE);
+	ibv_end_poll(p->cq);
+	pthread_join(thread, &opcode);
+	assert_int_equal((uintptr_t)opcode, IBV_WC_RDMA_READ);
+}
+
 TEST_PAIR(completions__errors, IBV_QPT_RC)
 {
 	ibv_wr_start(p->ex);

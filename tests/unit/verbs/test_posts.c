@@ -457,6 +457,7 @@ TEST_PAIR(post__states, IBV_QPT_RC)
 	assert_int_equal(ibv_modify_qp(p->qp[0], &attr, IBV_QP_STATE), 0);
 	assert_int_equal(ibv_post_recv(p->qp[0], &recv, &bad_recv), EINVAL);
 	assert_int_equal(ibv_post_send(p->qp[0], &send, &bad), EINVAL);
+	assert_int_equal(ibv_post_send(p->qp[0], NULL, &bad), EINVAL);
 	attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_INIT, .port_num = 1};
 	assert_int_equal(
 		ibv_modify_qp(p->qp[0], &attr,

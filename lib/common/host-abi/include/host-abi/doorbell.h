@@ -35,7 +35,7 @@
 struct uar_page {
 	uint32_t consumer_index; /* daemon writes: doorbells taken since the page was set up */
 	uint8_t pad0[60];
-	uint32_t daemon_asleep; /* daemon writes; nonzero: ring the bell after the doorbell */
+	uint32_t daemon_asleep; /* daemon writes; nonzero: kick after the doorbell */
 	/* Daemon writes: the CPU of the lcore that takes these doorbells, plus 1; 0: not known. A
 	 * client that polls an empty CQ there yields. */
 	uint32_t daemon_cpu;

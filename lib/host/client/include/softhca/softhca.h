@@ -353,8 +353,9 @@ SOFTHCA_API int softhca_poll_cq(struct softhca_cq *cq, int n, struct softhca_wc 
  * fills *wc with all of the completion found last, for programs that need more of it.
  *
  * Completions are taken from the CQ some at a time; those that a poll leaves are the first that the
- * next one returns, of whichever kind. While a poll is open, softhca_poll_cq() finds none before it
- * has returned them. QPs may be destroyed meanwhile, and the CQ resized, by any thread.
+ * next one returns, of whichever kind. While a poll is open that has not returned them,
+ * softhca_poll_cq() finds none in the same thread, and waits for its end in others. QPs may be
+ * destroyed meanwhile, and the CQ resized, by any thread.
  */
 SOFTHCA_API int softhca_start_poll(struct softhca_cq *cq, uint64_t *wr_id, uint32_t *status);
 SOFTHCA_API int softhca_next_poll(struct softhca_cq *cq, uint64_t *wr_id, uint32_t *status);
@@ -827,7 +828,7 @@ struct softhca_buffer {
  *
  * Nothing that a pointer names is read after the call.
  * softhca_post_end() fails as after softhca_post_add(), and as -EINVAL after a piece that the request
- * cannot have or has already, or that came before softhca_post_begin().
+ * cannot have, after data if it has some already, and after a piece before softhca_post_begin().
  */
 SOFTHCA_API void softhca_post_begin(struct softhca_qp *qp, uint32_t opcode, uint64_t wr_id,
 				    uint32_t send_flags, uint64_t remote_addr, uint32_t rkey);
