@@ -80,10 +80,15 @@ static inline unsigned int spread_queue(const struct ring_spread *s, const struc
 	return link_queue(s->far, rte_be_to_cpu_32(word) & PSN_MASK);
 }
 
-/* How many frames from the front, at most BURST, find room; to[]: in which rings. */
-static inline uint16_t spread_room(const struct ring_spread *s, struct rte_mbuf *const *frames,
+/*
+ * How many frames from the front, at most BURST, may go; to[]: into which rings, or `count`. A full
+ * ring to the engine with our number is back pressure. Frames for another one are dropped then: an
+ * engine that does not keep up must not hold up all those that have something for it.
+ */
+static inline uint16_t spread_room(const struct port_queue *q, struct rte_mbuf *const *frames,
 				   uint8_t *to, uint16_t n)
 {
+	const struct ring_spread *s = q->spread;
 	uint32_t room[PORT_QUEUES_MAX];
 	uint16_t i;
 
@@ -91,26 +96,37 @@ static inline uint16_t spread_room(const struct ring_spread *s, struct rte_mbuf 
 		room[k] = ring_room(s->to[k]);
 	for (i = 0; i < n; i++) {
 		to[i] = (uint8_t)spread_queue(s, frames[i]);
-		if (room[to[i]]-- == 0)
+		if (likely(room[to[i]]))
+			room[to[i]]--;
+		else if (to[i] == q->id)
 			break;
+		else
+			to[i] = (uint8_t)s->count;
 	}
 	return i;
 }
 
-static void spread_put(const struct ring_spread *s, struct rte_mbuf *const *frames,
-		       const uint8_t *to, uint16_t n)
+static void spread_put(struct port_queue *q, struct rte_mbuf *const *frames, const uint8_t *to,
+		       uint16_t n)
 {
+	const struct ring_spread *s = q->spread;
 	struct rte_mbuf *out[BURST];
 
-	for (unsigned int k = 0; k < s->count; k++) {
+	for (unsigned int k = 0; k <= s->count; k++) {
 		unsigned int count = 0;
 
 		for (uint16_t i = 0; i < n; i++) {
 			out[count] = frames[i];
 			count += to[i] == k;
 		}
-		if (count)
+		if (!count)
+			continue;
+		if (likely(k < s->count)) {
 			ring_put(s->to[k], (void **)out, count);
+			continue;
+		}
+		queue_count(q, PORT_COUNTER_drop_tx_engine_full, frames_packets(out, count));
+		rte_pktmbuf_free_bulk(out, count);
 	}
 }
 
@@ -122,10 +138,10 @@ static __rte_noinline uint16_t spread_tx(struct port_queue *q, struct rte_mbuf *
 
 	while (sent < n) {
 		uint16_t want = RTE_MIN(n - sent, (int)BURST);
-		uint16_t fit = spread_room(q->spread, frames + sent, to, want);
+		uint16_t fit = spread_room(q, frames + sent, to, want);
 		uint16_t done = fit ? make_receivable(q, frames + sent, out, fit) : 0;
 
-		spread_put(q->spread, out, to, done);
+		spread_put(q, out, to, done);
 		sent += done;
 		if (done < want)
 			break;
@@ -255,7 +271,7 @@ static struct rte_ring *new_ring(const struct ring_wire *wire, unsigned int side
 	char name[RTE_RING_NAMESIZE];
 
 	snprintf(name, sizeof(name), "wire%u_%u_%u_%u", wire->number, side, from, to);
-	return rte_ring_create(name, PORT_RING_FRAMES, socket,
+	return rte_ring_create(name, PORT_RING_FRAMES / wire->queues, socket,
 			       RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 }
 
@@ -330,6 +346,8 @@ static int ring_create(struct port *port)
 		return -ENOMEM;
 	port->wire_side = peer ? !peer->wire_side : 0;
 	port->wire->end[port->wire_side] = port;
+	if (port->wire->arrivals[port->wire_side]) /* of another HCA that was here before */
+		memset(port->wire->arrivals[port->wire_side], 0, sizeof(struct link_spread));
 	port->wire_returns = port->wire->self;
 	if (port->wire->self)
 		port->wire->end[1] = port;

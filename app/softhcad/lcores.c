@@ -35,7 +35,7 @@ static int allocate_loops(struct lcores *l, const struct config_cpus *cpus)
 	l->count = cpus->count;
 	for (unsigned i = 0; i < l->count; i++) {
 		l->loops[i].cpu = cpus->cpu[i];
-		l->loops[i].wake_fd = l->loops[i].epoll_fd = -1;
+		l->loops[i].wake_fd = l->loops[i].epoll_fd = l->loops[i].alarm_fd = -1;
 	}
 	return 0;
 }

@@ -145,6 +145,7 @@ struct client {
 	int fd;
 	int bell;	/* our end; -1 before HELLO */
 	int kick;	/* an eventfd; -1 before HELLO */
+	bool kick_given;
 	uint32_t index; /* in device->clients */
 	uint32_t id;	/* for logs: counts connections */
 	uint64_t begun_ns;

@@ -219,10 +219,16 @@ static int kick_make(struct client *client)
 	return kicks >= 0 && epoll_ctl(kicks, EPOLL_CTL_ADD, client->kick, &event) ? -errno : 0;
 }
 
+/* Once: copies that a client does not take from its socket would count as in flight from us. */
 int run_get_kick(struct call *call)
 {
-	call->reply_fd = fcntl(call->client->kick, F_DUPFD_CLOEXEC, 0);
-	return call->reply_fd < 0 ? -errno : 0;
+	struct client *client = call->client;
+
+	if (client->kick_given)
+		return -EEXIST;
+	call->reply_fd = fcntl(client->kick, F_DUPFD_CLOEXEC, 0);
+	client->kick_given = call->reply_fd >= 0;
+	return client->kick_given ? 0 : -errno;
 }
 
 /* The client's page and event queue. Undone by teardown. */

@@ -3,7 +3,7 @@
  * The loop of one lcore. Reads as the schedule: each stage placed here gets one poll in each round.
  *
  * How it sleeps without losing a doorbell: after a while without work it announces that it will
- * sleep (clients then ring the bell after a doorbell, peers wake it), polls everything once more,
+ * sleep (clients then kick after a doorbell, peers wake it), polls everything once more,
  * and sleeps only if that round found nothing either. The announcement holds until a round finds
  * work. Events without a wake-up (frames from the wire, timers) wait for the timeout at most.
  *
@@ -28,8 +28,7 @@
 #include "send-queue/send_queue.h"
 
 enum {
-	YIELDED_NS = 1000,    /* if a yield took longer than this, another thread ran, ... */
-	CONTENDED_NS = 20000, /* ... and than this, one that does not yield */
+	CONTENDED_NS = 20000,	       /* if a yield took longer than this, another thread ran */
 	CONTENDED_FOR_NS = 1000000000, /* checking again costs a time slice */
 	UNCONTENDED_FOR_NS = 1000000,
 };
@@ -260,10 +259,11 @@ static void set_alarm(struct lcore_loop *l, uint64_t ns)
 	const struct itimerspec at = {.it_value.tv_sec = (time_t)(ns / NS_PER_S),
 				      .it_value.tv_nsec = (long)(ns % NS_PER_S)};
 
-	if (l->alarm_ns && l->alarm_ns <= l->now_ns + ns)
+	uint64_t end_ns = clock_now_ns(l->clock) + ns;
+
+	if (l->alarm_ns && l->alarm_ns <= end_ns)
 		return;
-	timerfd_settime(l->alarm_fd, 0, &at, NULL);
-	l->alarm_ns = l->now_ns + ns;
+	l->alarm_ns = timerfd_settime(l->alarm_fd, 0, &at, NULL) ? 0 : end_ns;
 }
 
 static void sleep_once(struct lcore_loop *l, uint64_t due_ns)
@@ -276,7 +276,7 @@ static void sleep_once(struct lcore_loop *l, uint64_t due_ns)
 	set_alarm(l, l->slept_ns);
 	/* A wake-up since the announcement has cleared `asleep` and written wake_fd: this returns
 	 * at once. */
-	n = epoll_wait(l->epoll_fd, events, HCA_MAX + 2, -1);
+	n = epoll_wait(l->epoll_fd, events, HCA_MAX + 2, l->alarm_ns ? -1 : 1);
 	for (int i = 0; i < n; i++)
 		if (events[i].data.fd == l->alarm_fd)
 			l->alarm_ns = 0;
@@ -295,15 +295,6 @@ static enum dbp_crowd crowd(const struct lcore_loop *l)
 	return most;
 }
 
-/* How long others had our CPU. */
-static uint64_t yielded_ns(struct lcore_loop *l)
-{
-	uint64_t before_ns = clock_now_ns(l->clock);
-
-	sched_yield();
-	return clock_now_ns(l->clock) - before_ns;
-}
-
 /*
  * Does another thread want our CPU? A client's claim alone must not stop the lcore from spinning
  * for all others: if nothing runs while we yield, the claim is ignored for a while. A client that
@@ -311,24 +302,28 @@ static uint64_t yielded_ns(struct lcore_loop *l)
  */
 static bool contended(struct lcore_loop *l)
 {
+	uint64_t before_ns;
+
 	if (l->now_ns < l->probe_ns)
 		return l->contended;
-	l->contended = yielded_ns(l) > CONTENDED_NS;
+	before_ns = clock_now_ns(l->clock);
+	sched_yield();
+	l->contended = clock_now_ns(l->clock) - before_ns > CONTENDED_NS;
 	l->probe_ns = l->now_ns + (l->contended ? CONTENDED_FOR_NS : UNCONTENDED_FOR_NS);
 	return l->contended;
 }
 
 /*
  * With fewer CPUs than pollers, our spinning takes the time that a client needs to post the next
- * work. So yield to a client on our CPU that yields, too; and sleep at once if that does not make it
- * run, as when it has had more than its share, or if it spins: then only the wake-up by a doorbell
- * preempts it.
+ * work. So yield to a client on our CPU that yields, too, and sleep at once if one spins there: then
+ * only the wake-up by a doorbell preempts it.
  */
 static bool gives_way(struct lcore_loop *l)
 {
 	switch (crowd(l)) {
 	case CROWD_YIELDS:
-		return yielded_ns(l) < YIELDED_NS;
+		sched_yield();
+		return false;
 	case CROWD_SPINS:
 		return contended(l);
 	default:

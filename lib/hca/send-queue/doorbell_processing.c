@@ -10,6 +10,7 @@
 #include <string.h>
 #include "descriptors.h"
 #include "doorbell_processing.h"
+#include "pipeline/parking.h"
 
 enum {
 	CLIENT_DESCRIPTORS_MIN = 4,
@@ -64,13 +65,17 @@ void dbp_set_client(struct engine *e, uint32_t client, struct uar_page *uar)
 		d->fifo[client].rung_ns = 0;
 		d->fifo[client].user = USER_UNKNOWN;
 		__atomic_store_n(&uar->daemon_cpu, d->cpu, __ATOMIC_RELAXED);
-		/* If this changes just now, the first doorbell waits until the sleep ends. */
-		__atomic_store_n(&uar->daemon_asleep, __atomic_load_n(&d->asleep, __ATOMIC_RELAXED),
-				 __ATOMIC_RELAXED);
 	}
 	__atomic_store_n(&d->fifo[client].uar, uar, __ATOMIC_RELEASE);
-	if (uar && client >= d->end)
+	if (!uar)
+		return;
+	if (client >= d->end)
 		__atomic_store_n(&d->end, client + 1, __ATOMIC_RELEASE);
+	/* Publish, then look: either the lcore that announces its sleep sees the page, or we see
+	 * that it sleeps. If it wakes just now, some doorbells kick in vain. */
+	parking_fence();
+	__atomic_store_n(&uar->daemon_asleep, __atomic_load_n(&d->asleep, __ATOMIC_RELAXED),
+			 __ATOMIC_RELAXED);
 }
 
 static struct uar_page *client_uar(struct dbp *d, uint32_t client)

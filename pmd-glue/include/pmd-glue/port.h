@@ -29,7 +29,7 @@ enum {
 	PORT_OWN_MAX = 1 + PORT_ADDRESSES_MAX, /* ... and all of a port */
 	PORT_QUEUES_MAX = 8,
 	PORT_CAPTURES_MAX = 4,	 /* at once, that of the setting included */
-	PORT_RING_FRAMES = 512,	 /* depth of a ring port */
+	PORT_RING_FRAMES = 512,	 /* depth of a ring port; of all rings to one of its queues */
 	PORT_ROCE_OVERHEAD = 80, /* bytes of an interface MTU that RoCE headers may take */
 };
 

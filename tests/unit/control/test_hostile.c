@@ -354,6 +354,7 @@ TEST(wakeups__are_one_way)
 	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
 	int lcore = epoll_create1(0);
 
+	assert_int_equal(raw_call(fd, CONTROL_GET_KICK, NULL, 0, NULL, 0, NULL, 0), -EEXIST);
 	assert_int_equal(send(bell, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL), -1);
 	assert_int_equal(errno, EPIPE);
 	assert_int_equal(epoll_ctl(lcore, EPOLL_CTL_ADD, f.kicks, &event), 0);

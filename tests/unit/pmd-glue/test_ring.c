@@ -254,7 +254,8 @@ TEST(spread__by_queue_pair)
 	close_pair(&p);
 }
 
-/* Each queue gets its turn of what is sent to one; a full ring holds up those behind, and no others. */
+/* Each queue gets its turn of what is sent to one. A full ring to the queue of the same number holds up
+ * those behind; what is for another one is dropped. */
 TEST(spread__full_ring_and_turns)
 {
 	struct port_config a = spread_config("a", "b", 1), b = spread_config("b", "a", 2);
@@ -266,7 +267,7 @@ TEST(spread__full_ring_and_turns)
 	do
 		m[0] = for_qp(0xabc0, 2, 1, sent++);
 	while (send_from(p.a, 0, m, 1));
-	assert_int_equal(sent, PORT_RING_FRAMES + 1);
+	assert_int_equal(sent, PORT_RING_FRAMES / QUEUES + 1);
 	m[2] = m[0];
 	m[0] = for_qp(0xabc1, 2, 1, 1);
 	m[1] = for_qp(0xabc2, 2, 1, 2);
@@ -277,6 +278,11 @@ TEST(spread__full_ring_and_turns)
 		assert_int_equal(tag_of(m[0]) == sent - 1, turn == 1);
 		rte_pktmbuf_free(m[0]);
 	}
+	for (sent = 0; !port_counter(p.a, PORT_COUNTER_drop_tx_engine_full); sent++) {
+		m[0] = for_qp(0xabc1, 2, 1, sent);
+		assert_int_equal(send_from(p.a, 0, m, 1), 1);
+	}
+	assert_int_equal(sent, PORT_RING_FRAMES / QUEUES);
 	close_pair(&p); /* with what is left in the rings */
 }
 

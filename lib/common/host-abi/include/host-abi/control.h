@@ -15,8 +15,8 @@
  * the content is ignored, a full socket counts as success, and the client cannot write into it. The
  * kick is an eventfd of each client, which the client adds 1 to after ringing a doorbell if
  * uar_page.daemon_asleep was set. It wakes the lcores themselves, which neither read nor write it:
- * whatever a hostile client does to it, it does to nobody else. (So the bell is none: a client could
- * fill it, or make its writer block.)
+ * a hostile client can keep them from sleeping, as it could by doorbells, and nothing else. (So the
+ * bell is none: a client could fill it, or make its writer block.)
  */
 #include <stdint.h>
 #include <assert.h>
