@@ -143,8 +143,8 @@ struct client {
 	struct share_client shares;
 	struct device *device; /* NULL before HELLO */
 	int fd;
-	int bell;	/* our end; -1 before HELLO */
-	int kick;	/* an eventfd; -1 before HELLO */
+	int bell; /* our end; -1 before HELLO */
+	int kick; /* an eventfd; -1 before HELLO */
 	bool kick_given;
 	uint32_t index; /* in device->clients */
 	uint32_t id;	/* for logs: counts connections */
