@@ -114,7 +114,8 @@ WRAP(ssize_t, recvmsg, int fd, struct msghdr *msg, int flags)
 
 	if (fd != connection)
 		return __real_recvmsg(fd, msg, flags);
-	how = fuzz_u8(input);
+	/* GET_KICK follows HELLO, and is answered in the same way. */
+	how = asked.type == CONTROL_GET_KICK ? 0 : fuzz_u8(input);
 	if (how == 0xff) { /* it hangs up */
 		errno = ECONNRESET;
 		return -1;
@@ -128,7 +129,7 @@ WRAP(ssize_t, recvmsg, int fd, struct msghdr *msg, int flags)
 		at += n - at < room ? n - at : room;
 	}
 	n = at;
-	if ((asked.type == CONTROL_HELLO) ^ (how % 16 == 15))
+	if ((asked.type == CONTROL_HELLO || asked.type == CONTROL_GET_KICK) ^ (how % 16 == 15))
 		pass_descriptor(msg);
 	else
 		msg->msg_controllen = 0;
