@@ -335,8 +335,7 @@ static void wait_until(struct cm_thread *t, uint64_t due_ns)
 		[WATCH_PIPE] = {.fd = t->pipe[0], .events = POLLIN}};
 	uint64_t now = monotonic_ns(), until_ns = MIN(due_ns, now + NS_PER_S),
 		 left_ns = until_ns > now ? until_ns - now : 0;
-	const struct timespec limit = {.tv_sec = (time_t)(left_ns / NS_PER_S),
-				       .tv_nsec = (long)(left_ns % NS_PER_S)};
+	const struct timespec limit = timespec_of(left_ns);
 
 	for (unsigned int i = 0; i < HCA_MAX; i++)
 		watched[WATCH_PORTS + i] =

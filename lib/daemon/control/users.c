@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
+#include "base/monotonic.h"
 #include "pieces.h"
 #include "session.h"
 #include "users.h"
@@ -137,8 +138,7 @@ static void update_polled(struct control *c)
 
 int users_wait(struct control *c, uint64_t timeout_ns)
 {
-	const struct timespec limit = {.tv_sec = (time_t)(timeout_ns / NS_IN_S),
-				       .tv_nsec = (long)(timeout_ns % NS_IN_S)};
+	const struct timespec limit = timespec_of(timeout_ns);
 	int n = ppoll(c->polled, c->polled_count, timeout_ns == UINT64_MAX ? NULL : &limit, NULL);
 
 	return n < 0 ? -errno : n > 0;

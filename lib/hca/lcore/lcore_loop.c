@@ -3,9 +3,9 @@
  * The loop of one lcore. Reads as the schedule: each stage placed here gets one poll in each round.
  *
  * How it sleeps without losing a doorbell: after a while without work it announces that it will
- * sleep (clients then kick after a doorbell, peers wake it), polls everything once more,
- * and sleeps only if that round found nothing either. The announcement holds until a round finds
- * work. Events without a wake-up (frames from the wire, timers) wait for the timeout at most.
+ * sleep (clients then kick after a doorbell, peers wake it), polls everything once more, and sleeps
+ * only if that round found nothing either. The announcement holds until a round finds work. Events
+ * without a wake-up (frames from the wire, timers) wait for the timeout at most.
  *
  * The eventfds are watched edge-triggered, those of clients through a set of their HCA, and never
  * read: each write wakes every lcore that watches, and none takes a wake-up away from another.
@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <rte_pause.h>
 #include "base/log.h"
+#include "base/monotonic.h"
 #include "context/pacing.h"
 #include "lcore/lcore_loop.h"
 #include "link/link_port.h"
@@ -36,7 +37,6 @@ enum {
 enum {
 	CLOCK_GRAIN_NS = 256, /* least step published to an engine that lcores share */
 };
-#define NS_PER_S 1000000000
 
 static int lcore_watch(struct lcore_loop *l, int fd)
 {
@@ -256,9 +256,7 @@ static uint64_t longest_ns(struct lcore_loop *l)
  * a later sleep, be it too early. */
 static void set_alarm(struct lcore_loop *l, uint64_t ns)
 {
-	const struct itimerspec at = {.it_value.tv_sec = (time_t)(ns / NS_PER_S),
-				      .it_value.tv_nsec = (long)(ns % NS_PER_S)};
-
+	const struct itimerspec at = {.it_value = timespec_of(ns)};
 	uint64_t end_ns = clock_now_ns(l->clock) + ns;
 
 	if (l->alarm_ns && l->alarm_ns <= end_ns)
