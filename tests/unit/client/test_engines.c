@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A daemon with several engines: the queue pairs of one client use them all, each its own for life. */
-#include <sched.h>
 #include "pair.h"
 #include "client_priv.h"
+#include "this_cpu.h"
 
 enum { ENGINES = 3 };
 
@@ -153,12 +153,8 @@ TEST_PAIR(poll__leaves_each_engine_its_cpu, SOFTHCA_QP_RC)
 	struct softhca_sge sge;
 	struct softhca_send_wr wr = a_write(p, &sge);
 	struct softhca_wc wc;
-	cpu_set_t all, one;
+	cpu_set_t all = stay_on_this_cpu();
 
-	sched_getaffinity(0, sizeof(all), &all);
-	CPU_ZERO(&one);
-	CPU_SET(sched_getcpu(), &one);
-	sched_setaffinity(0, sizeof(one), &one);
 	for (unsigned int i = 0; i < ENGINES; i++) {
 		struct uar_page *uar = &p->ctx->page->uar[i];
 		bool used = p->ctx->engines >> i & 1;

@@ -6,6 +6,7 @@
 #include <poll.h>
 
 #include "rings.h"
+#include "this_cpu.h"
 
 TEST_WITH(send__write_with_list_of_entries, setup, teardown)
 {
@@ -741,12 +742,8 @@ TEST_WITH(poll__leaves_the_daemon_its_cpu, setup, teardown)
 	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND, .wr_id = 7};
 	struct uar_page *uar = ctx->page->uar;
 	struct softhca_wc wc;
-	cpu_set_t all, one;
+	cpu_set_t all = stay_on_this_cpu();
 
-	sched_getaffinity(0, sizeof(all), &all);
-	CPU_ZERO(&one);
-	CPU_SET(sched_getcpu(), &one);
-	sched_setaffinity(0, sizeof(one), &one);
 	assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
 	assert_int_equal(uar->client_cpu, sched_getcpu() + 1);
 	assert_int_equal(softhca_poll_cq(cq, 1, &wc), 0);
