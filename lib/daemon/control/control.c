@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The control socket: listens, accepts, and serves each session in turn. One thread polls the
- * listener and each client's connection. Never waits for a client. Control
- * thread.
+ * listener and each client's connection. Never waits for a client. Control thread.
  */
 #include <errno.h>
 #include <fcntl.h>

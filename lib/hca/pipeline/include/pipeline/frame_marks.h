@@ -18,10 +18,10 @@
 
 /* The payload stays in its client's memory; the frame carries a reference to it instead:
  * virt-to-phys/payload_ref.h. Over a driver, which copies what it sends at once, the payload takes
- * the place of the reference (pmd-glue/referring.h). Such a frame is never changed: if a port at either end impairs
- * frames, or captures all of them from the start, no references are sent (config/config_check.c),
- * and a port that begins to change frames later leaves those sent before alone. A capture that
- * begins later follows them. */
+ * the place of the reference (pmd-glue/referring.h). Such a frame is never changed: if a port at
+ * either end impairs frames, or captures all of them from the start, no references are sent
+ * (config/config_check.c), and a port that begins to change frames later leaves those sent before
+ * alone. A capture that begins later follows them. */
 #define PAYLOAD_REF_BIT 39
 #define PAYLOAD_REF	(1ull << PAYLOAD_REF_BIT)
 

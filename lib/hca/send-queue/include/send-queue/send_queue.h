@@ -25,8 +25,8 @@ unsigned doorbell_wqe_poll(struct engine *e);
  * caller quiesces. */
 void dbp_set_client(struct engine *e, uint32_t client, struct uar_page *uar);
 
-/* Publishes to the clients of this engine whether its lcore sleeps: if so they kick after
- * a doorbell. Called by the lcore itself, followed by a parking_fence() and one more poll before it
+/* Publishes to the clients of this engine whether its lcore sleeps: if so they kick after a
+ * doorbell. Called by the lcore itself, followed by a parking_fence() and one more poll before it
  * sleeps. */
 void dbp_set_asleep(struct engine *e, bool asleep);
 /* Is there a client that an lcore without work should leave its CPU to? */
