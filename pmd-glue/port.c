@@ -492,3 +492,8 @@ void port_poll_control(struct port *port)
 	groups_turn(port, now_ms);
 	port_capture_flush(port);
 }
+
+bool port_control_waits(const struct port *port)
+{
+	return !ring_empty(port->queue[0].from_control);
+}

@@ -188,6 +188,20 @@ void lcores_quiesce(void *ctx)
 	wait_quiescent(l);
 }
 
+bool lcores_rest(const struct lcores *l)
+{
+	for (unsigned i = 0; i < l->running; i++)
+		if (!lcore_loop_rests(&l->loops[i]))
+			return false;
+	return true;
+}
+
+void lcores_end_rest(struct lcores *l)
+{
+	for (unsigned i = 0; i < l->running; i++)
+		lcore_loop_end_rest(&l->loops[i]);
+}
+
 bool lcores_need_this_cpu(const struct lcores *l)
 {
 	unsigned cpu = (unsigned)sched_getcpu();

@@ -51,6 +51,12 @@ void lcores_destroy(struct lcores *l);
  * Control thread, or a telemetry thread under the daemon's lock. */
 void lcores_quiesce(void *ctx);
 
+/* Do all of them rest (lcore_loop.h)? May be a moment old. */
+bool lcores_rest(const struct lcores *l);
+
+/* Wakes those that rest: the caller has done something for them to look at. Any thread. */
+void lcores_end_rest(struct lcores *l);
+
 /* Does an lcore that is awake run on the caller's CPU? Any thread. */
 bool lcores_need_this_cpu(const struct lcores *l);
 

@@ -30,6 +30,7 @@
 enum {
 	POLL_MS = 1,	    /* period of ports on a network */
 	POLL_QUIET_MS = 10, /* period if all ports are rings and no client sent a request lately */
+	POLL_REST_MS = 50,  /* the same if also all lcores rest */
 	QUICK_TURNS = 50,   /* of POLL_MS after a client's request: it may need a next hop */
 };
 
@@ -259,16 +260,28 @@ static bool has_network(const struct daemon *d)
 static int daemon_take_turn(struct daemon *d)
 {
 	int messages = control_poll(d->control, 0);
+	bool waited_for = messages > 0;
 
 	removal_turn(d);
 	addition_turn(d);
 	if (!pending_changes(d))
 		verdict_end(&d->verdicts);
-	FOR_EACH_DEVICE (i, d)
+	FOR_EACH_DEVICE (i, d) {
 		if (device_poll(&d->devices[i]))
 			control_port_changed(d->control, i, d->devices[i].link_up);
+		waited_for |= port_control_waits(d->devices[i].port);
+	}
+	if (waited_for)
+		lcores_end_rest(&d->lcores);
 	lcores_sample_busy(&d->lcores);
 	return messages;
+}
+
+static int until_next_turn_ms(const struct daemon *d, bool quick)
+{
+	if (quick || has_network(d))
+		return POLL_MS;
+	return lcores_rest(&d->lcores) ? POLL_REST_MS : POLL_QUIET_MS;
 }
 
 void daemon_run(struct daemon *d, const volatile int *stop_requested,
@@ -277,8 +290,9 @@ void daemon_run(struct daemon *d, const volatile int *stop_requested,
 	unsigned quick = 0;
 
 	while (!*stop_requested) {
-		int timeout_ms = has_network(d) || quick ? POLL_MS : POLL_QUIET_MS;
+		int timeout_ms = until_next_turn_ms(d, quick > 0);
 
+		watchdog_glance_seldom(timeout_ms == POLL_REST_MS);
 		__atomic_store_n(&d->turns, d->turns + 1, __ATOMIC_RELAXED);
 		control_wait(d->control, timeout_ms, !lcores_need_this_cpu(&d->lcores));
 		pthread_mutex_lock(&d->lock);

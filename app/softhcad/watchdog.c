@@ -29,6 +29,7 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t stopping;
 	bool running, stop; /* under the lock */
+	bool seldom;	    /* atomic */
 } dog = {.lock = PTHREAD_MUTEX_INITIALIZER, .stopping = PTHREAD_COND_INITIALIZER};
 
 static int stack_signal(void)
@@ -120,21 +121,21 @@ static bool waits_for_hole(const struct watched *w)
 	       memcmp(where, place, sizeof(where)) == 0;
 }
 
-static void glance(const struct watched *w)
+static void glance(const struct watched *w, unsigned passed_ms)
 {
 	if (waits_for_hole(w))
-		control_thread_waits(w->thread, monotonic_ns() - WATCHDOG_GLANCE_MS * 1000000ull);
+		control_thread_waits(w->thread, monotonic_ns() - passed_ms * 1000000ull);
 }
 
 /* ---- the thread ---- */
 
 /* With the lock held. False: it is time to stop. */
-static bool sleep_a_while(void)
+static bool sleep_a_while(unsigned ms)
 {
 	struct timespec until;
 
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += WATCHDOG_GLANCE_MS * 1000000l;
+	until.tv_nsec += ms * 1000000l;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
 	if (!dog.stop)
@@ -142,18 +143,27 @@ static bool sleep_a_while(void)
 	return !dog.stop;
 }
 
+static unsigned glance_ms(void)
+{
+	return __atomic_load_n(&dog.seldom, __ATOMIC_RELAXED) ? WATCHDOG_SELDOM_MS
+							      : WATCHDOG_GLANCE_MS;
+}
+
 static void *watchdog_run(void *arg)
 {
 	const bool fed = secure_getenv("WATCHDOG_USEC") != NULL;
+	unsigned ms, passed_ms = 0; /* since the last look */
 
 	pthread_mutex_lock(&dog.lock);
-	for (unsigned n = 1; sleep_a_while(); n++) {
+	while (sleep_a_while(ms = glance_ms())) {
 		unsigned still = 0;
 
 		for (unsigned i = 0; i < dog.count; i++)
-			glance(&dog.threads[i]);
-		if (n % (WATCHDOG_LOOK_MS / WATCHDOG_GLANCE_MS))
+			glance(&dog.threads[i], ms);
+		passed_ms += ms;
+		if (passed_ms < WATCHDOG_LOOK_MS)
 			continue;
+		passed_ms = 0;
 		for (unsigned i = 0; i < dog.count; i++)
 			still += watched_look(&dog.threads[i]);
 		if (fed && !still)
@@ -182,6 +192,11 @@ int watchdog_start(struct watched *threads, unsigned count)
 	if (dog.running)
 		pthread_setname_np(dog.thread, "softhca-watch");
 	return -ret;
+}
+
+void watchdog_glance_seldom(bool seldom)
+{
+	__atomic_store_n(&dog.seldom, seldom, __ATOMIC_RELAXED);
 }
 
 void watchdog_stop(void)

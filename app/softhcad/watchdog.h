@@ -10,7 +10,7 @@
  * Every WATCHDOG_GLANCE_MS it also asks the kernel where each thread waits, to find those that a
  * client holds up (control_thread_waits()). Such a wait is charged to the client from the previous
  * glance on: too much for a short one, but most short ones are not seen, so that the average is
- * right.
+ * right. While the lcores rest, glances are seldom: WATCHDOG_SELDOM_MS.
  *
  * Checks are counted instead of time: a process that was stopped as a whole (by a debugger, or with
  * the machine) does not hang.
@@ -23,7 +23,8 @@
 enum {
 	WATCHDOG_LOOK_MS = 1000,
 	WATCHDOG_LOOKS = 5,
-	WATCHDOG_GLANCE_MS = 20, /* divides WATCHDOG_LOOK_MS */
+	WATCHDOG_GLANCE_MS = 20,
+	WATCHDOG_SELDOM_MS = 100,
 	WATCHDOG_THREADS_MAX = LCORES_MAX + 2
 };
 
@@ -44,6 +45,9 @@ bool watched_look(struct watched *w);
 /* Starts looking at these, which stay the caller's, until watchdog_stop(). 0 or -errno. Control
  * thread. */
 int watchdog_start(struct watched *threads, unsigned count);
+
+/* Whether glances are seldom from now on; at first they are not. Any thread. */
+void watchdog_glance_seldom(bool seldom);
 
 /* Stops looking. Allowed without a start. Control thread. */
 void watchdog_stop(void);

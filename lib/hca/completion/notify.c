@@ -52,6 +52,11 @@ static void notify_serve(struct completion *c, struct counters *counters, bool a
 		__atomic_store_n(&c->serving, 0, __ATOMIC_SEQ_CST);
 }
 
+bool completion_rests(const struct completion *c)
+{
+	return __atomic_load_n(&c->pending_eqs, __ATOMIC_RELAXED) == LIST_END;
+}
+
 void completion_round(struct completion *c, struct counters *counters)
 {
 	if (c->touched_here != LIST_END)

@@ -7,6 +7,9 @@
  * only if that round found nothing either. The announcement holds until a round finds work. Events
  * without a wake-up (frames from the wire, timers) wait for the timeout at most.
  *
+ * After a longer while in which there is nothing to wait for, it rests: it sleeps for longer, and
+ * the control thread wakes it after each of its own turns that did something.
+ *
  * The eventfds are watched edge-triggered, those of clients through a set of their HCA, and never
  * read: each write wakes every lcore that watches, and none takes a wake-up away from another.
  */
@@ -140,10 +143,22 @@ void lcore_loop_wake(struct lcore_loop *l)
 {
 	static const uint64_t one = 1;
 
-	if (!__atomic_exchange_n(&l->asleep, 0, __ATOMIC_SEQ_CST))
+	if (__atomic_exchange_n(&l->asleep, LOOP_AWAKE, __ATOMIC_SEQ_CST) == LOOP_AWAKE)
 		return;
 	if (write(l->wake_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		LOG(ERR, "wake-up of CPU %u: %s", l->cpu, strerror(errno));
+}
+
+bool lcore_loop_rests(const struct lcore_loop *l)
+{
+	return __atomic_load_n(&l->asleep, __ATOMIC_RELAXED) == LOOP_RESTS;
+}
+
+void lcore_loop_end_rest(struct lcore_loop *l)
+{
+	parking_fence();
+	if (lcore_loop_rests(l))
+		lcore_loop_wake(l);
 }
 
 /* Keeps the engine's time where it is. An lcore that lags behind others must not take back what
@@ -201,7 +216,7 @@ static unsigned poll_stages(struct lcore_loop *l)
 static void lcore_announce(struct lcore_loop *l, bool asleep)
 {
 	l->announced = asleep;
-	__atomic_store_n(&l->asleep, asleep, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->asleep, asleep ? LOOP_ASLEEP : LOOP_AWAKE, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < l->bell_count; i++)
 		dbp_set_asleep(l->bells[i], asleep);
 	parking_fence();
@@ -238,17 +253,39 @@ static bool soon_due(const struct placed_stage *s)
 	}
 }
 
+static bool any_soon_due(const struct lcore_loop *l)
+{
+	for (unsigned i = 0; i < l->stage_count; i++)
+		if (soon_due(&l->stages[i]))
+			return true;
+	return false;
+}
+
+/* Has there been no work for so long, and is there so little to wait for, that only a doorbell, a
+ * peer or the control thread will bring some? */
+static bool may_rest(const struct lcore_loop *l)
+{
+	if (l->now_ns - l->idle_since_ns < LOOP_REST_AFTER_NS || any_soon_due(l))
+		return false;
+	for (unsigned i = 0; i < l->engine_count; i++)
+		if (!requester_rests(l->engines[i]))
+			return false;
+	for (unsigned i = 0; i < l->hca_count; i++)
+		if (!completion_rests(&l->hcas[i]->completion))
+			return false;
+	return true;
+}
+
 /* How long to sleep if nobody wakes us: from sleep to sleep longer. */
-static uint64_t longest_ns(struct lcore_loop *l)
+static uint64_t longest_ns(struct lcore_loop *l, bool rests)
 {
 	const uint64_t most_ns = __atomic_load_n(&l->sleep_ns_max, __ATOMIC_RELAXED);
 	uint64_t ns = l->sleep_ns;
 
+	if (rests)
+		return RTE_MAX(most_ns, (uint64_t)LOOP_REST_NS);
 	l->sleep_ns = RTE_MIN(2 * l->sleep_ns, most_ns);
-	for (unsigned i = 0; i < l->stage_count; i++)
-		if (soon_due(&l->stages[i]))
-			return ns;
-	return most_ns;
+	return any_soon_due(l) ? ns : most_ns;
 }
 
 /* Sees that we wake within that time. Setting a timer makes a virtual machine's host work for longer
@@ -264,13 +301,13 @@ static void set_alarm(struct lcore_loop *l, uint64_t ns)
 	l->alarm_ns = timerfd_settime(l->alarm_fd, 0, &at, NULL) ? 0 : end_ns;
 }
 
-static void sleep_once(struct lcore_loop *l, uint64_t due_ns)
+static void sleep_once(struct lcore_loop *l, uint64_t due_ns, bool rests)
 {
 	struct epoll_event events[HCA_MAX + 2];
 	int n;
 
 	__atomic_store_n(&l->sleeps, l->sleeps + 1, __ATOMIC_RELAXED);
-	l->slept_ns = RTE_MIN(longest_ns(l), due_ns);
+	l->slept_ns = RTE_MIN(longest_ns(l, rests), due_ns);
 	set_alarm(l, l->slept_ns);
 	/* A wake-up since the announcement has cleared `asleep` and written wake_fd: this returns
 	 * at once. */
@@ -278,8 +315,24 @@ static void sleep_once(struct lcore_loop *l, uint64_t due_ns)
 	for (int i = 0; i < n; i++)
 		if (events[i].data.fd == l->alarm_fd)
 			l->alarm_ns = 0;
-	__atomic_store_n(&l->asleep, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->asleep, LOOP_ASLEEP, __ATOMIC_RELAXED);
 	parking_fence();
+}
+
+/* The round that found nothing had been announced. So has the next, if that one is to rest. */
+static void sleep_or_rest(struct lcore_loop *l)
+{
+	const uint64_t due_ns = paced_ns(l);
+	const bool rests = may_rest(l);
+
+	if (due_ns < LOOP_SLEEP_NS_MIN) {
+		rte_pause();
+	} else if (rests && !lcore_loop_rests(l)) {
+		__atomic_store_n(&l->asleep, LOOP_RESTS, __ATOMIC_RELAXED);
+		parking_fence(); /* and look once more */
+	} else {
+		sleep_once(l, due_ns, rests);
+	}
 }
 
 static enum dbp_crowd crowd(const struct lcore_loop *l)
@@ -335,7 +388,6 @@ static void lcore_idle(struct lcore_loop *l)
 	/* Without a stage there is nothing to be quick for. */
 	const bool adaptive = __atomic_load_n(&l->adaptive, __ATOMIC_RELAXED) || !l->stage_count;
 	const uint64_t spin_ns = __atomic_load_n(&l->spin_ns, __ATOMIC_RELAXED);
-	uint64_t due_ns;
 
 	if (!l->idle_since_ns)
 		l->idle_since_ns = l->now_ns;
@@ -344,11 +396,7 @@ static void lcore_idle(struct lcore_loop *l)
 	} else if (!l->announced) {
 		lcore_announce(l, true); /* and look once more */
 	} else {
-		due_ns = paced_ns(l);
-		if (due_ns < LOOP_SLEEP_NS_MIN)
-			rte_pause();
-		else
-			sleep_once(l, due_ns);
+		sleep_or_rest(l);
 	}
 }
 

@@ -108,3 +108,10 @@ unsigned requester_kept(const struct engine *e, enum data_share which, unsigned 
 	return mq_held(pool_of(e, which),
 		       client == REQUESTER_ALL ? HOLDER_ALL : HOLDER_CLIENT + client);
 }
+
+bool requester_rests(const struct engine *e)
+{
+	return !requester_kept(e, DATA_SHARE_packets_kept, REQUESTER_ALL) &&
+	       !requester_kept(e, DATA_SHARE_reads_kept, REQUESTER_ALL) &&
+	       !requester_kept(e, DATA_SHARE_entries_kept, REQUESTER_ALL);
+}

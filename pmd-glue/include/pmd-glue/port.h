@@ -261,6 +261,9 @@ void port_leave(struct port *port, const uint8_t ip[16]);
  */
 void port_poll_control(struct port *port);
 
+/* Do frames of the control thread wait for the data path to send them? */
+bool port_control_waits(const struct port *port);
+
 /*
  * Copies `bytes` of the payload that a frame refers to (PAYLOAD_REF in pipeline/frame_marks.h),
  * from offset `skip` on; `place` is where the frame has the reference. False: the payload is gone.

@@ -69,7 +69,7 @@ static int test_settime(int fd, int flags, const struct itimerspec *at, struct i
 /* Where the loop's one stage finds something without being woken, if it is this one. */
 static struct link_port polled_port = {.unannounced = 1};
 static enum stage_id placed = STAGE_HEADER_PARSE;
-static bool retries, hopes;
+static bool retries, hopes, keeps, events_wait;
 
 bool requester_is_due_soon(const struct engine *e)
 {
@@ -79,6 +79,16 @@ bool requester_is_due_soon(const struct engine *e)
 bool responder_is_due_soon(const struct engine *e)
 {
 	return hopes;
+}
+
+bool requester_rests(const struct engine *e)
+{
+	return !keeps;
+}
+
+bool completion_rests(const struct completion *c)
+{
+	return !events_wait;
 }
 
 /* Rounds that decide that time stands when the next one begins, by bit. */
@@ -266,6 +276,56 @@ TEST(lcore_loop_run__sleeps_long_where_it_is_woken)
 	placed = STAGE_HEADER_PARSE;
 	polled_port.unannounced = 1;
 	retries = hopes = false;
+}
+
+/* For long only if there has been nothing to do for long, and there is nothing to wait for; then it
+ * has looked once more after it said so. */
+TEST(sleep_or_rest__rests_where_nothing_is_missed)
+{
+	static const struct {
+		uint64_t idle_ns;
+		bool unannounced, keeps, events_wait, ended;
+		uint64_t slept_ns[2]; /* in two calls */
+	} rows[] = {
+		{LOOP_REST_AFTER_NS - 1, false, false, false, false, {80000, 80000}},
+		{LOOP_REST_AFTER_NS, true, false, false, false, {50000, 80000}},
+		{LOOP_REST_AFTER_NS, false, true, false, false, {80000, 80000}},
+		{LOOP_REST_AFTER_NS, false, false, true, false, {80000, 80000}},
+		{LOOP_REST_AFTER_NS, false, false, false, false, {0, LOOP_REST_NS}},
+		{LOOP_REST_AFTER_NS, false, false, false, true, {0, 0}},
+	};
+	static struct hca h;
+
+	placed = STAGE_HEADER_PARSE;
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		struct lcore_loop l = {.sleep_ns = LOOP_SLEEP_NS_MIN,
+				       .sleep_ns_max = 80000,
+				       .stages = {{&engine, STAGE_HEADER_PARSE}},
+				       .stage_count = 1,
+				       .engines = {&engine},
+				       .engine_count = 1,
+				       .hcas = {&h},
+				       .hca_count = 1,
+				       .now_ns = TEN_S,
+				       .idle_since_ns = TEN_S - rows[i].idle_ns,
+				       .asleep = LOOP_ASLEEP};
+
+		assert_int_equal(lcore_loop_init(&l), 0);
+		l.sleep_ns = LOOP_SLEEP_NS_MIN;
+		polled_port.unannounced = rows[i].unannounced;
+		keeps = rows[i].keeps;
+		events_wait = rows[i].events_wait;
+		for (unsigned call = 0; call < 2; call++) {
+			l.slept_ns = 0;
+			sleep_or_rest(&l);
+			assert_int_equal(l.slept_ns, rows[i].slept_ns[call]);
+			if (rows[i].ended)
+				lcore_loop_end_rest(&l); /* before it sleeps */
+		}
+		lcore_loop_close(&l);
+	}
+	polled_port.unannounced = 1;
+	keeps = events_wait = false;
 }
 
 /* Set only if none goes off in time. */

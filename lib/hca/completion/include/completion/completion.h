@@ -185,4 +185,7 @@ void completion_round(struct completion *c, struct counters *counters);
  * left to its next round. */
 void completion_notify(struct completion *c, struct counters *counters);
 
+/* Does no event wait for room in its client's queue? Any thread; may be a moment old. */
+bool completion_rests(const struct completion *c);
+
 #endif

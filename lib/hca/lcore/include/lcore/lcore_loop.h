@@ -18,6 +18,15 @@ enum {
 	LOOP_STAGES_MAX = HCA_MAX * ENGINES_MAX * STAGE_COUNT,
 	LOOP_ENGINES_MAX = HCA_MAX * ENGINES_MAX,
 	LOOP_SLEEP_NS_MIN = 50000, /* the first sleep; each further one is twice as long */
+	LOOP_REST_AFTER_NS = 100000000, /* without work */
+	LOOP_REST_NS = 20000000,	/* a sleep at rest, if others are not longer */
+};
+
+/* struct lcore_loop's asleep */
+enum {
+	LOOP_AWAKE,
+	LOOP_ASLEEP, /* or about to be: wake us when there may be work */
+	LOOP_RESTS,  /* the same; wake us even for what would otherwise wait for the end of a sleep */
 };
 
 struct placed_stage {
@@ -66,7 +75,7 @@ struct lcore_loop {
 	uint64_t rounds, sleeps;
 	uint64_t busy_ns; /* in rounds that found work */
 
-	uint32_t asleep __rte_cache_aligned; /* atomic: not 0: wake us when there may be work */
+	uint32_t asleep __rte_cache_aligned; /* atomic: LOOP_* */
 };
 
 enum { LOOP_READY = 1, LOOP_ENDED };
@@ -97,5 +106,12 @@ uint32_t lcore_loop_busy_permille(const struct lcore_loop *l, uint64_t *sampled_
 
 /* Ends its sleep, or the one that it is about to begin. Any thread. */
 void lcore_loop_wake(struct lcore_loop *l);
+
+/* Is it at rest? May be a moment old. Any thread. */
+bool lcore_loop_rests(const struct lcore_loop *l);
+
+/* The same as lcore_loop_wake() if it is at rest. Whatever the caller has changed before, the loop
+ * looks at it, then or within idle_sleep_us. Any thread. */
+void lcore_loop_end_rest(struct lcore_loop *l);
 
 #endif

@@ -43,6 +43,9 @@ enum { REQUESTER_ALL = CLIENTS_MAX };
 unsigned requester_room(const struct engine *e, enum data_share which);
 unsigned requester_kept(const struct engine *e, enum data_share which, unsigned client);
 
+/* Does it keep nothing that a peer has still to acknowledge? Any thread; may be a moment old. */
+bool requester_rests(const struct engine *e);
+
 /* Why RequesterTransControl has parked the queue pair, in words; never NULL. May be a moment old.
  * Any thread. */
 const char *requester_waits_for(const struct qp *q);
