@@ -64,6 +64,12 @@ COPY_ROWS = (Row("WRITE 64 KiB, tx_copy", f"write_bw -s 65536 -n 60000 {BULK}", 
 DAEMONS = {"plain": ROWS, "icrc": ICRC_ROWS, "tx_copy": COPY_ROWS}
 DRAM_MIB = 1024  # of each buffer that is walked through, or a quarter of the memory available
 LATENCY_TRIPS = 6  # 8 B one way, in round trips of a cache line between two CPUs
+WAKE_UP_US = 30  # or what the machine takes to wake a thread
+LATENCIES = {  # us, by perftest's typical
+    "write": "write_lat -s 8 -n 20000",
+    "read": "read_lat -s 8 -n 5000",
+    "read-asleep": "read_lat -s 8 -n 2000 --gap 300",  # the daemon has stopped spinning
+}
 GBIT, MILLIONS = "Gbit/s", "M/s"
 UNITS = {"bulk": GBIT, "copy": GBIT, "copy-1m": GBIT, "copy-dram": GBIT, "messages": MILLIONS}
 COLUMNS = {GBIT: 3, MILLIONS: 4}  # of softhca-perf's table
@@ -113,9 +119,9 @@ def unit(rows, of):
 
 
 def measure(args, rows, mib):
-    """One round: limits, a value for each row, the latency."""
+    """One round: limits, a value for each row, latencies."""
     limit = limits(args.build, mib)
-    latency = float(perf(args, "write_lat -s 8 -n 20000")[4])
+    latency = {name: float(perf(args, test)[4]) for name, test in LATENCIES.items()}
     values = []
     for row in rows:
         words = perf(args, row.test.format(span=mib << 20))
@@ -174,21 +180,27 @@ def main():
         text, good = judge(row, shares[row.what], before)
         print(f"{row.what:26} {got:8.2f} of {of:8.2f} {unit(rows, row.of):6} {text}")
         all_good = all_good and good
-    latency = statistics.median(r[2] for r in rounds)
-    away = latency / limit["trip"]
+    latency = {name: statistics.median(r[2][name] for r in rounds) for name in LATENCIES}
+    away = latency["write"] / limit["trip"]
     near = away <= LATENCY_TRIPS
-    faster = latency < limit["udp-busy"] and latency < limit["tcp-busy"]
+    faster = latency["write"] < limit["udp-busy"] and latency["write"] < limit["tcp-busy"]
     print(
-        f"8 B one way: WRITE {latency:.2f} us, {away:.1f} of CPU to CPU and back, "
+        f"8 B one way: WRITE {latency['write']:.2f} us, {away:.1f} of CPU to CPU and back, "
         f"floor {LATENCY_TRIPS}: {'ok' if near else 'BELOW'}; "
         f"UDP {limit['udp-busy']:.2f} (busy) {limit['udp-blocking']:.2f} (blocking), "
         f"TCP {limit['tcp-busy']:.2f}, {limit['tcp-blocking']:.2f}: {'ok' if faster else 'NOT BELOW'}"
+    )
+    wake_up = latency["read-asleep"] - latency["read"]
+    quick = wake_up <= max(WAKE_UP_US, limit["udp-blocking"])
+    print(
+        f"READ 8 B: {latency['read']:.2f} us, from a daemon that sleeps {latency['read-asleep']:.2f}, so a wake-up takes "
+        f"{wake_up:.2f}, floor {WAKE_UP_US} or that of UDP (blocking): {'ok' if quick else 'BELOW'}"
     )
     if args.save:
         with open(args.baseline, "w", encoding="utf-8") as file:
             json.dump(baselines | {kind: baselines.get(kind, {}) | shares}, file, indent="\t", sort_keys=True)
             file.write("\n")
-    return 0 if all_good and near and faster else 1
+    return 0 if all_good and near and faster and quick else 1
 
 
 if __name__ == "__main__":

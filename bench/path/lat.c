@@ -121,6 +121,15 @@ static int one_way(struct ping *g, struct flow *f, uint64_t message)
 	return error;
 }
 
+/* The daemon may fall asleep meanwhile; we must not, or our own wake-up would be measured, too. */
+static void let_time_pass(uint32_t us)
+{
+	uint64_t until_ns = us ? now_ns() + us * 1000ull : 0;
+
+	while (us && now_ns() < until_ns)
+		;
+}
+
 static int run_pings(struct ping *g, double *samples, uint32_t warm_up)
 {
 	uint64_t n = (uint64_t)warm_up + g->p->iterations;
@@ -129,8 +138,10 @@ static int run_pings(struct ping *g, double *samples, uint32_t warm_up)
 	if (!g->flow[0].source && g->flow[0].kind->inbound)
 		return 0;
 	for (uint64_t i = 0; i < n; i++) {
-		uint64_t before = now_ns();
+		uint64_t before;
 
+		let_time_pass(g->s->o->gap_us);
+		before = now_ns();
 		for (unsigned k = 0; k < g->flows; k++)
 			if (one_way(g, &g->flow[k], i))
 				return -1;

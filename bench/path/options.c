@@ -19,6 +19,7 @@ enum long_option {
 	OPT_DEMO,
 	OPT_SOAK,
 	OPT_DEAD,
+	OPT_GAP,
 	OPT_LIMIT,
 	OPT_RANDOM,
 	OPT_RETRY,
@@ -51,6 +52,7 @@ static const struct option long_options[] = {
 	{"qp-timeout", required_argument, NULL, 'u'},
 	{"retry", required_argument, NULL, OPT_RETRY},
 	{"pair", required_argument, NULL, OPT_PAIR},
+	{"gap", required_argument, NULL, OPT_GAP},
 	{"random", no_argument, NULL, OPT_RANDOM},
 	{"span", required_argument, NULL, OPT_SPAN},
 	{"srq", no_argument, NULL, OPT_SRQ},
@@ -94,6 +96,7 @@ static const char help_text[] =
 	"  -u, --qp-timeout N       timeout, 4.096 usec times 2^N (14; soak 12)\n"
 	"      --retry N            how often a request is sent again before it fails, 0 to 7 (7)\n"
 	"      --pair DEV1,DEV2     both sides here, on two HCAs of one daemon\n"
+	"      --gap USEC           latency: let that much time pass before each message (0)\n"
 	"      --random             post to the queue pairs in random order, not in turns\n"
 	"      --span BYTES         walk through that much memory at either end, instead of using\n"
 	"                           the same buffers again\n"
@@ -270,6 +273,8 @@ static int parse_valued(struct options *o, int option, const char *text)
 		return parse_atomic(o, text);
 	case OPT_PAIR:
 		return parse_pair(o, text);
+	case OPT_GAP:
+		return parse_u32(text, 0, 1000000, &o->gap_us);
 	case OPT_SEED:
 		return parse_number(text, 0, UINT64_MAX, &o->seed);
 	case OPT_SPAN:
@@ -385,6 +390,8 @@ static int check(const struct options *o)
 		return usage("--srq cannot be verified", NULL);
 	if (o->span && (o->mode != MODE_BW || o->all_sizes))
 		return usage("--span is for throughput of one size", NULL);
+	if (o->gap_us && o->mode != MODE_LAT)
+		return usage("--gap is for latency", NULL);
 	if (o->pair && o->server)
 		return usage("--pair has no server", NULL);
 	return 0;

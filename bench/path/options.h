@@ -23,8 +23,9 @@ struct options {
 	uint32_t inline_bytes;	     /* messages up to this length are sent inline */
 	uint32_t post_list;	     /* requests posted by one call */
 	uint32_t cq_mod;	     /* requests per completion */
-	uint64_t span; /* bytes of memory that messages walk through at either end; 0: the
+	uint64_t span;	 /* bytes of memory that messages walk through at either end; 0: the
 			  least that the test needs */
+	uint32_t gap_us; /* latency: before each message */
 	bool bidirectional;
 	bool srq;    /* all QPs of a side receive through one SRQ */
 	bool events; /* sleep for completions instead of polling */

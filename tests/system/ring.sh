@@ -46,6 +46,7 @@ refused() {
 }
 check 'a span is of one size' refused 'span is for throughput of one size' write_bw -a --span 4194304
 check 'latency has none' refused 'span is for throughput of one size' write_lat --span 4194304
+check 'throughput has no gap' refused 'gap is for latency' write_bw --gap 100
 check 'a span larger than memory' refused 'MiB are available' write_bw --span 68719476736
 # Two runs of two seconds, one of them on a terminal.
 runs() { "$PERF" write_bw -D 2 --socket "$SCRATCH/ring.sock" --pair left,right 2>&1; }

@@ -17,7 +17,7 @@
 enum {
 	LOOP_STAGES_MAX = HCA_MAX * ENGINES_MAX * STAGE_COUNT,
 	LOOP_ENGINES_MAX = HCA_MAX * ENGINES_MAX,
-	LOOP_SLEEP_NS_MIN = 50000, /* the first sleep; each further one is twice as long */
+	LOOP_SLEEP_NS_MIN = 50000,	/* the first sleep; each further one is twice as long */
 	LOOP_REST_AFTER_NS = 100000000, /* without work */
 	LOOP_REST_NS = 20000000,	/* a sleep at rest, if others are not longer */
 };
@@ -26,7 +26,7 @@ enum {
 enum {
 	LOOP_AWAKE,
 	LOOP_ASLEEP, /* or about to be: wake us when there may be work */
-	LOOP_RESTS,  /* the same; wake us even for what would otherwise wait for the end of a sleep */
+	LOOP_RESTS, /* the same; wake us even for what would otherwise wait for the end of a sleep */
 };
 
 struct placed_stage {
