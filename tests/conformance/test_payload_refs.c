@@ -8,13 +8,14 @@
 #include "rig.h"
 #include "virt-to-phys/tpt_cache.h"
 
-enum { BYTES = 1024, REMOTE = 2 << 20, LATE_NS = 50000 };
+enum { BYTES = 2048, REMOTE = 2 << 20, LATE_NS = 50000 };
 
 static struct sim *two_hcas(struct sim_params *p)
 {
 	struct sim *s;
 
 	p->payload_refs = true;
+	p->mtu = 4; /* a message of BYTES is one packet */
 	s = sim_create(p);
 	s->faults.reorder_ppm = 1000000;
 	s->faults.delay_ns = LATE_NS;
@@ -36,8 +37,9 @@ TEST(refs__to_what_is_long_and_in_one_piece_and_acknowledged)
 		bool is_inline, refers, read;
 	} rows[] = {
 		{SERVICE_RC, BYTES, 0, false, true, false},
-		{SERVICE_RC, 511, 0, false, false, false},
-		{SERVICE_RC, 512, 0, false, true, false},
+		{SERVICE_RC, 1536, 0, false, false, false},
+		{SERVICE_RC, 1537, 0, false, true, false},
+		{SERVICE_RC, BYTES + 64, 0, false, true, false},
 		{SERVICE_UC, BYTES, 0, false, false, false},
 		{SERVICE_RC, BYTES, 100, false, false, false},
 		{SERVICE_RC, 2 * BYTES, BYTES, false, true, false},

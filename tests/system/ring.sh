@@ -3,7 +3,7 @@
 # Two HCAs of one daemon, joined by rings: every operation, all data verified; then the demo.
 . "$(dirname "$0")/lib.sh"
 
-# once NAME: payloads of 512 bytes and more were copied once, from client to client, and no packet went missing.
+# once NAME: long payloads were copied once, from client to client, and no packet went missing.
 once() {
 	"$TOOL" --socket "$SCRATCH/$1.sock" counters --all >"$SCRATCH/counters" &&
 		grep -qE ' payload_refs +[1-9]' "$SCRATCH/counters" &&

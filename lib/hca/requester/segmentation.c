@@ -211,10 +211,11 @@ static inline void note_segment(struct visit *v, struct segment s)
  * May the payload stay where it is? UC and UD requests complete when they are sent: their client
  * may overwrite it before the receiver has copied it.
  */
-static inline bool may_refer(const struct visit *v, uint32_t bytes)
+static inline bool may_refer(const struct visit *v, struct segment s)
 {
-	return bytes >= PAYLOAD_REF_BYTES_MIN && engine_setting(v->e, payload_refs) &&
-	       v->q->service == SERVICE_RC;
+	return s.bytes >= (s.ends == SEGMENT_ONLY ? PAYLOAD_REF_ONLY_BYTES_MIN
+						  : PAYLOAD_REF_BYTES_MIN) &&
+	       engine_setting(v->e, payload_refs) && v->q->service == SERVICE_RC;
 }
 
 /* Fills the fresh packet m with the segment. If the answer is not DP_COPIED, m is the caller's as
@@ -224,8 +225,7 @@ static __rte_always_inline enum dp_answer segment_fill(struct visit *v, struct r
 {
 	uint8_t *payload = payload_of(m);
 	uint32_t sum = 0, *crc = crc_with_copy(v, s.bytes) ? &sum : NULL;
-	bool ref = may_refer(v, s.bytes) &&
-		   dp_refer(v->e, v->q, v->m, payload, s.bytes, 1, crc != NULL);
+	bool ref = may_refer(v, s) && dp_refer(v->e, v->q, v->m, payload, s.bytes, 1, crc != NULL);
 	enum dp_answer answer = ref ? DP_COPIED : dp_copy(v->e, v->q, v->m, payload, s.bytes, crc);
 
 	if (unlikely(answer != DP_COPIED))
@@ -252,7 +252,7 @@ static inline uint32_t rtc_train_packets(const struct visit *v, struct segment s
 	const struct wqe_data *d = request_entries(v->m) + r->entry;
 	uint32_t bytes = r->length - r->sent_bytes - 1, most = TRAIN_PACKETS_MAX;
 
-	if (r->flags & REQUEST_INLINE || !may_refer(v, s.bytes) || !engine_trains(v->e) ||
+	if (r->flags & REQUEST_INLINE || !may_refer(v, s) || !engine_trains(v->e) ||
 	    qp_spread(v->e, v->q) > 1 || engine_is_watched(v->e))
 		return 1;
 	bytes = RTE_MIN(bytes, v->quantum);

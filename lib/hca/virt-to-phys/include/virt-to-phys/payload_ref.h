@@ -34,8 +34,10 @@ struct payload_ref {
 };
 
 /* Shorter payloads are copied: they cost less than following a reference (doc/tuning.md#ports). At
- * least as long as a reference. */
-#define PAYLOAD_REF_BYTES_MIN 512
+ * least as long as a reference. A message of one packet can join others in a train if it is
+ * copied. */
+#define PAYLOAD_REF_BYTES_MIN	   512
+#define PAYLOAD_REF_ONLY_BYTES_MIN 1537
 
 _Static_assert(sizeof(struct payload_ref) <= PAYLOAD_REF_BYTES_MIN, "stands in its place");
 
