@@ -44,8 +44,8 @@ TEST(refs__to_what_is_long_and_in_one_piece_and_acknowledged)
 		{SERVICE_RC, BYTES, 100, false, false, false},
 		{SERVICE_RC, 2 * BYTES, BYTES, false, true, false},
 		{SERVICE_RC, 64, 0, true, false, false},
-		{SERVICE_RC, 511, 0, false, false, true},
-		{SERVICE_RC, 512, 0, false, true, true},
+		{SERVICE_RC, 1536, 0, false, false, true},
+		{SERVICE_RC, 1537, 0, false, true, true},
 	};
 
 	for (unsigned k = 0; k < 2 * sizeof(rows) / sizeof(rows[0]); k++) {

@@ -28,6 +28,7 @@ enum {
 	RESULTS = 1024,	   /* a power of two */
 	SMALL_BYTES = 256, /* up to here one ICRC over the finished frame is cheaper than a fused
 			      copy */
+	AT_ONCE_BYTES = PAYLOAD_REF_ONLY_BYTES_MIN - 1, /* of a READ that may be answered at once */
 };
 
 /*
@@ -709,7 +710,7 @@ static inline bool answer_short_read(struct engine *e, struct resp_pkt_gen *p, s
 	uint8_t *place = respg_train_place(p, qp, h.opcode, h.psn, bytes), *src;
 	uint8_t *payload = place ? place : payload_of(next_buffer(p));
 
-	if (bytes - 1 >= RTE_MIN((uint32_t)SMALL_BYTES, (uint32_t)qp->mtu_bytes) ||
+	if (bytes - 1 >= RTE_MIN((uint32_t)AT_ONCE_BYTES, (uint32_t)qp->mtu_bytes) ||
 	    unlikely(qp->respg.flow.cc.rate) || unlikely(qp_state(qp) == QP_ERR) ||
 	    unlikely(!v2p_map_short(e->v2p_port[STAGE_RESPONDER_EXEC], V2P_EE_DATA, &access, &src)))
 		return false;
