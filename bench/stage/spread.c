@@ -87,16 +87,23 @@ static int drive(struct run *r, unsigned engine, uint64_t now)
 	return 0;
 }
 
+/* As lcore_loop_run() does. */
 static void poll_mine(struct run *r, unsigned lcore, unsigned engine, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		struct engine *e = &r->rig.side[i].hca->engines[engine];
+		struct counters *mine = NULL;
 
 		if (lcore_of(r->way, i, engine, STAGE_REQUESTER_RECV) == lcore)
 			__atomic_store_n(&e->now_ns, now_ns, __ATOMIC_RELAXED);
-		for (unsigned s = 0; s < STAGE_COUNT; s++)
-			if (lcore_of(r->way, i, engine, s) == lcore)
-				hca_poll_stage(e, s);
+		for (unsigned s = 0; s < STAGE_COUNT; s++) {
+			if (lcore_of(r->way, i, engine, s) != lcore)
+				continue;
+			hca_poll_stage(e, s);
+			mine = stage_counters(e, s);
+		}
+		if (mine)
+			completion_round(e->completion, mine);
 	}
 }
 
