@@ -645,7 +645,7 @@ static void tell_clients(struct control *c, unsigned int device, enum eqe_type t
 	for (uint32_t i = 0; i < d->client_end; i++)
 		if (d->clients[i])
 			eq_post(&h->completion, &h->counters, i, type, number);
-	completion_notify(&h->completion, &h->counters);
+	completion_round(&h->completion, &h->counters);
 	if (d->config.kick_eventfd >= 0 && write(d->config.kick_eventfd, &one, sizeof(one)) < 0)
 		return; /* its counter is full: it is readable as it is */
 }

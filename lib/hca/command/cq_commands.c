@@ -39,7 +39,7 @@ static enum ceu_status move_cq(struct ceu *ceu, uint32_t cqn, const struct ceu_r
 	ceu_quiesce(ceu);
 	err = cq_resize(ceu->config.completion, cqn, in->buffer, in->log_entries);
 	cq_release(ceu->config.completion, ceu->config.counters, cqn);
-	completion_notify(ceu->config.completion, ceu->config.counters);
+	completion_round(ceu->config.completion, ceu->config.counters);
 	return ceu_status_of(err);
 }
 

@@ -80,7 +80,7 @@ enum ceu_status ceu_srq_arm(struct ceu *ceu, uint32_t srqn, const struct ceu_srq
 	if (srq_limit_reached(s, available(s))) {
 		count(ceu->config.counters, COUNTER_srq_limits);
 		eq_post(s->completion, ceu->config.counters, s->client, EQE_SRQ_LIMIT, srqn);
-		completion_notify(s->completion, ceu->config.counters);
+		completion_round(s->completion, ceu->config.counters);
 	}
 	return CEU_OK;
 }

@@ -7,11 +7,12 @@
 #define LIST_END                                                                                   \
 	0xffffffffu /* of the lists of touched CQs and of event queues with pending events */
 
+/* Raises the events of CQs in the caller's own list that are armed. */
+void completion_serve_own(struct completion *c, struct counters *counters);
+
 /* Called by one lcore at a time: struct completion, `serving`. */
-/* Raises the events of touched CQs that are armed. */
-void completion_serve_arms(struct completion *c, struct counters *counters);
-/* The same of those that the caller itself touched, one_lcore's lcore. */
-void completion_serve_arms_here(struct completion *c, struct counters *counters);
+/* The same of those in the common list. */
+void completion_serve_common(struct completion *c, struct counters *counters);
 /* Writes pending events for which there is room now. */
 void completion_write_pending(struct completion *c, struct counters *counters);
 

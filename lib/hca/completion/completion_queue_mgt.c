@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <rte_branch_prediction.h>
+#include <rte_lcore.h>
 #include <rte_pause.h>
 #include "completion/completion.h"
 #include "host-abi/wqe.h"
@@ -16,11 +17,10 @@ int completion_create(struct completion *c, uint32_t cqs, uint32_t qps, uint32_t
 		[EVENT_OF_QP] = qps, [EVENT_OF_SRQ] = srqs, [EVENT_OF_CQ] = cqs};
 	int err;
 
-	*c = (struct completion){.cq_count = cqs,
-				 .cq_mask = cqs - 1,
-				 .touched = LIST_END,
-				 .touched_here = LIST_END,
-				 .pending_eqs = LIST_END};
+	*c = (struct completion){
+		.cq_count = cqs, .cq_mask = cqs - 1, .touched = LIST_END, .pending_eqs = LIST_END};
+	for (unsigned i = 0; i < RTE_DIM(c->own); i++)
+		c->own[i].turn = (uint64_t)(i + 1) << 48;
 	err = icm_reserve(&c->icm, cqs, sizeof(struct cq));
 	c->cqs = (struct cq *)c->icm.base;
 	for (unsigned i = 0; i < EVENT_OBJECTS && !err; i++) {
@@ -42,8 +42,7 @@ void completion_destroy(struct completion *c)
 bool cq_table_unlisted(const struct completion *c, uint32_t first, uint32_t end)
 {
 	for (uint32_t i = first; i < end; i++)
-		if (__atomic_load_n(&c->cqs[i].touched, __ATOMIC_SEQ_CST) ||
-		    __atomic_load_n(&c->cqs[i].touched_here, __ATOMIC_ACQUIRE))
+		if (__atomic_load_n(&c->cqs[i].touched, __ATOMIC_SEQ_CST))
 			return false;
 	return true;
 }
@@ -64,7 +63,7 @@ int cq_write(struct completion *c, uint32_t cqn, uint32_t client, struct cqe *bu
 	q->stop = 0;
 	q->produced = 0;
 	q->consumed = 0;
-	q->served_next = q->served_solicited = 0;
+	q->served = 0;
 	__atomic_store_n(&q->cqn, cqn, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -79,32 +78,21 @@ int cq_remove(struct completion *c, uint32_t cqn)
 	return 0;
 }
 
-/* Marks the CQ in the list of the thread that serves arms, the caller's: no locked instructions. */
-static void touch_here(struct completion *c, struct cq *q, uint32_t bits)
+/* The list of the lcore that this runs on. NULL: this thread is none. */
+static struct touched_cqs *own_list(struct completion *c)
 {
-	uint32_t before = __atomic_load_n(&q->touched_here, __ATOMIC_RELAXED);
+	unsigned lcore = rte_lcore_id();
 
-	__atomic_store_n(&q->touched_here, before | bits, __ATOMIC_RELEASE);
-	if (before)
-		return;
-	q->next_here = c->touched_here;
-	c->touched_here = (uint32_t)(q - c->cqs);
+	return likely(lcore < RTE_DIM(c->own)) ? &c->own[lcore] : NULL;
 }
 
-/* Marks the CQ as having new entries; completion_round() checks whether its client armed it.
- * `alone`: the caller's thread is the one that serves arms. */
-static void touch(struct completion *c, struct cq *q, bool solicited, bool alone)
+/* Adds the CQ to the common list. What was written before is visible before the mark is looked at:
+ * the lcore that clears it then finds the arm, or the client that arms later finds the entry. */
+static void touch_common(struct completion *c, struct cq *q, bool solicited)
 {
-	uint32_t bits = solicited ? CQ_TOUCHED | CQ_TOUCHED_SOLICITED : CQ_TOUCHED, head, before;
+	uint32_t bits = solicited ? CQ_TOUCHED | CQ_TOUCHED_SOLICITED : CQ_TOUCHED, head;
 
-	if (likely(alone)) {
-		touch_here(c, q, bits);
-		return;
-	}
-	if (likely((__atomic_load_n(&q->touched, __ATOMIC_RELAXED) & bits) == bits))
-		return;
-	before = __atomic_fetch_or(&q->touched, bits, __ATOMIC_SEQ_CST);
-	if (before & CQ_TOUCHED)
+	if (__atomic_fetch_or(&q->touched, bits, __ATOMIC_SEQ_CST) & CQ_TOUCHED)
 		return;
 	head = __atomic_load_n(&c->touched, __ATOMIC_RELAXED);
 	do {
@@ -113,33 +101,67 @@ static void touch(struct completion *c, struct cq *q, bool solicited, bool alone
 					      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 }
 
-static void serve_arm(struct completion *c, struct counters *counters, struct cq *q,
-		      uint32_t touched, bool alone)
+static uint64_t arms_of(const struct cq_record *r)
+{
+	return __atomic_load_n(&r->arm_next, __ATOMIC_RELAXED) |
+	       (uint64_t)__atomic_load_n(&r->arm_solicited, __ATOMIC_RELAXED) << 32;
+}
+
+static bool is_armed(uint64_t arms, uint64_t served, bool solicited)
+{
+	return (uint32_t)arms != (uint32_t)served || (solicited && arms != served);
+}
+
+/* Raises the event that the client armed for. Several lcores may serve a CQ at the same time: the
+ * one that takes the arms raises it. The arms are read after `served`: they are none that another
+ * lcore has left behind. */
+static void serve_arm(struct completion *c, struct counters *counters, struct cq *q, bool solicited)
 {
 	uint32_t cqn = __atomic_load_n(&q->cqn, __ATOMIC_ACQUIRE);
-	uint32_t next, solicited;
+	uint64_t served, arms;
 
 	if (!cqn)
 		return;
-	next = __atomic_load_n(&q->record->arm_next, __ATOMIC_RELAXED);
-	solicited = __atomic_load_n(&q->record->arm_solicited, __ATOMIC_RELAXED);
-	if (next == q->served_next &&
-	    (solicited == q->served_solicited || !(touched & CQ_TOUCHED_SOLICITED)))
+	do {
+		served = __atomic_load_n(&q->served, __ATOMIC_ACQUIRE);
+		arms = arms_of(q->record);
+		if (likely(!is_armed(arms, served, solicited)))
+			return;
+	} while (!__atomic_compare_exchange_n(&q->served, &served, arms, false, __ATOMIC_SEQ_CST,
+					      __ATOMIC_RELAXED));
+	if (likely(eq_post(c, counters, q->client, EQE_COMPLETION, cqn)))
 		return;
-	if (eq_post(c, counters, q->client, EQE_COMPLETION, cqn)) {
-		q->served_next = next;
-		q->served_solicited = solicited;
-	} else {
-		touch(c, q, touched & CQ_TOUCHED_SOLICITED, alone); /* when there is room again */
-	}
+	/* When there is room again. If another lcore has taken later arms, that one raises. */
+	__atomic_compare_exchange_n(&q->served, &arms, served, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_RELAXED);
+	touch_common(c, q, solicited);
 }
 
 /*
  * The fence orders "entries written" before "arms read"; the client orders "arm written" before
- * "entries read": one of the two sees the other. An entry written after its CQ was taken off the
- * list puts it there again.
+ * "entries read": one of the two sees the other.
  */
-void completion_serve_arms(struct completion *c, struct counters *counters)
+static void serve_list(struct completion *c, struct counters *counters, struct touched_cqs *l)
+{
+	unsigned n = l->count;
+
+	l->count = 0;
+	l->turn += 2 * TOUCHED_SOLICITED;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (unsigned i = 0; i < n; i++)
+		serve_arm(c, counters, &c->cqs[l->cq[i] / 2], l->cq[i] & TOUCHED_SOLICITED);
+}
+
+void completion_serve_own(struct completion *c, struct counters *counters)
+{
+	struct touched_cqs *l = own_list(c);
+
+	if (l && l->count)
+		serve_list(c, counters, l);
+}
+
+/* The same: an entry written after its CQ was taken off the list puts it there again. */
+void completion_serve_common(struct completion *c, struct counters *counters)
 {
 	uint32_t index = __atomic_exchange_n(&c->touched, LIST_END, __ATOMIC_SEQ_CST), next,
 		 touched;
@@ -149,24 +171,26 @@ void completion_serve_arms(struct completion *c, struct counters *counters)
 
 		next = q->next_touched;
 		touched = __atomic_exchange_n(&q->touched, 0, __ATOMIC_SEQ_CST);
-		serve_arm(c, counters, q, touched, false);
+		serve_arm(c, counters, q, touched & CQ_TOUCHED_SOLICITED);
 	}
 }
 
-void completion_serve_arms_here(struct completion *c, struct counters *counters)
+/* Has new entries: completion_round() checks whether its client armed it. */
+static void touch(struct completion *c, struct counters *counters, struct cq *q, bool solicited)
 {
-	uint32_t index = c->touched_here, next, touched;
+	struct touched_cqs *l = own_list(c);
+	uint64_t last = __atomic_load_n(&q->turn, __ATOMIC_RELAXED);
 
-	c->touched_here = LIST_END;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	for (; index != LIST_END; index = next) {
-		struct cq *q = &c->cqs[index];
-
-		next = q->next_here;
-		touched = q->touched_here;
-		__atomic_store_n(&q->touched_here, 0, __ATOMIC_RELEASE);
-		serve_arm(c, counters, q, touched, true);
+	if (unlikely(!l)) {
+		touch_common(c, q, solicited);
+		return;
 	}
+	if (likely(last == (l->turn | solicited) || last == (l->turn | TOUCHED_SOLICITED)))
+		return;
+	if (unlikely(l->count == TOUCHED_MAX))
+		serve_list(c, counters, l);
+	__atomic_store_n(&q->turn, l->turn | solicited, __ATOMIC_RELAXED);
+	l->cq[l->count++] = (uint32_t)(q - c->cqs) * 2 | solicited;
 }
 
 /* `produced` may be stale and behind what is consumed, by no more than others can complete in the
@@ -239,19 +263,13 @@ static inline void write_entry(struct cqe *to, const struct cqe *entry, uint32_t
  * has read what was there before and polls a nearer entry: each write would wait for the line. */
 enum { ENTRIES_AHEAD = 8 };
 
-/* `alone`: the caller's thread is the one that serves arms. Otherwise the entry must be visible
- * before the mark is looked at: the lcore that clears the mark then finds the arm, or the client
- * that arms later finds the entry. */
 static inline void cq_write_entry(struct completion *c, struct counters *counters, struct cq *q,
-				  uint64_t place, const struct cqe *entry, bool solicited,
-				  bool alone)
+				  uint64_t place, const struct cqe *entry, bool solicited)
 {
 	write_entry(&q->buffer[place & q->mask], entry, 0);
 	__builtin_prefetch(&q->buffer[(place + ENTRIES_AHEAD) & q->mask], 1);
 	count(counters, COUNTER_cqes);
-	if (!alone)
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	touch(c, q, solicited || entry->opcode == USER_INVALID, alone);
+	touch(c, counters, q, solicited || entry->opcode == USER_INVALID);
 }
 
 /* ---- step by step ---- */
@@ -297,7 +315,7 @@ enum completion_answer cq_fill(struct completion *c, struct counters *counters, 
 	struct cq *q = open_cq(c, counters, cqn, &answer);
 
 	if (likely(q != NULL))
-		cq_write_entry(c, counters, q, place, entry, solicited, c->one_lcore);
+		cq_write_entry(c, counters, q, place, entry, solicited);
 	return answer;
 }
 
@@ -359,7 +377,7 @@ bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, cons
 		return post_backlog(c, counters, q, entry, solicited);
 	if (unlikely(stop || !cq_reserve(q, c->one_lcore, &place)))
 		return lost(c, counters, q);
-	cq_write_entry(c, counters, q, place, entry, solicited, c->one_lcore);
+	cq_write_entry(c, counters, q, place, entry, solicited);
 	return true;
 }
 
@@ -413,8 +431,7 @@ static void unlog(struct completion *c, struct counters *counters, struct cq *q,
 	while (!__atomic_load_n((const uint32_t *)&entry->opcode, __ATOMIC_ACQUIRE))
 		rte_pause();
 	if (cq_reserve(q, false, &place))
-		cq_write_entry(c, counters, q, place, entry, entry->reserved2 & LOG_SOLICITED,
-			       false);
+		cq_write_entry(c, counters, q, place, entry, entry->reserved2 & LOG_SOLICITED);
 	else
 		lost(c, counters, q);
 	__atomic_store_n((uint32_t *)&entry->opcode, 0, __ATOMIC_RELAXED);

@@ -34,40 +34,32 @@ static void ring_bells(struct completion *c)
 			notify_one(&c->eqs[i]);
 }
 
-/* `alone`: the caller's thread is the only one that serves. */
-static void notify_serve(struct completion *c, struct counters *counters, bool alone)
+/* What no lcore has to itself. */
+static void serve_common(struct completion *c, struct counters *counters)
 {
 	bool touched = __atomic_load_n(&c->touched, __ATOMIC_RELAXED) != LIST_END;
 	bool pending = __atomic_load_n(&c->pending_eqs, __ATOMIC_RELAXED) != LIST_END;
 
 	if (likely(!touched && !pending))
 		return;
-	if (!alone && __atomic_exchange_n(&c->serving, 1, __ATOMIC_SEQ_CST))
+	if (__atomic_exchange_n(&c->serving, 1, __ATOMIC_SEQ_CST))
 		return; /* another lcore is doing it, or will check again in its next round */
 	if (touched)
-		completion_serve_arms(c, counters);
+		completion_serve_common(c, counters);
 	if (unlikely(pending))
 		completion_write_pending(c, counters);
-	if (!alone)
-		__atomic_store_n(&c->serving, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&c->serving, 0, __ATOMIC_SEQ_CST);
 }
 
 bool completion_rests(const struct completion *c)
 {
-	return __atomic_load_n(&c->pending_eqs, __ATOMIC_RELAXED) == LIST_END;
+	return __atomic_load_n(&c->pending_eqs, __ATOMIC_RELAXED) == LIST_END &&
+	       __atomic_load_n(&c->touched, __ATOMIC_RELAXED) == LIST_END;
 }
 
 void completion_round(struct completion *c, struct counters *counters)
 {
-	if (c->touched_here != LIST_END)
-		completion_serve_arms_here(c, counters);
-	notify_serve(c, counters, c->one_lcore);
-	ring_bells(c);
-}
-
-void completion_notify(struct completion *c, struct counters *counters)
-{
-	if (!c->one_lcore)
-		notify_serve(c, counters, false);
+	completion_serve_own(c, counters);
+	serve_common(c, counters);
 	ring_bells(c);
 }

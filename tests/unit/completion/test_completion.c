@@ -151,17 +151,47 @@ TEST(cq_table_unlisted__until_it_is_served)
 {
 	const uint32_t index = CQN & (64 - 1);
 
-	for (unsigned one_lcore = 0; one_lcore < 2; one_lcore++) {
-		completion.one_lcore = one_lcore;
-		assert_true(cq_table_unlisted(&completion, 0, 64));
-		assert_true(post(1, false));
-		assert_false(cq_table_unlisted(&completion, 0, 64));
-		assert_false(cq_table_unlisted(&completion, index, index + 1));
-		assert_true(cq_table_unlisted(&completion, 0, index));
-		assert_true(cq_table_unlisted(&completion, index + 1, 64));
-		completion_round(&completion, &counters);
-		assert_true(cq_table_unlisted(&completion, 0, 64));
+	record.arm_next = 1;
+	assert_true(post(1, false));
+	assert_true(cq_table_unlisted(&completion, 0, 64));
+	for (uint32_t i = 0; i < EQ_ENTRIES; i++)
+		assert_true(eq_post(&completion, &counters, CLIENT, EQE_COMM_EST, 0x100 + i));
+	completion_round(&completion, &counters);
+	assert_false(cq_table_unlisted(&completion, 0, 64));
+	assert_false(cq_table_unlisted(&completion, index, index + 1));
+	assert_true(cq_table_unlisted(&completion, 0, index));
+	assert_true(cq_table_unlisted(&completion, index + 1, 64));
+	assert_int_equal(cq_remove(&completion, CQN), 0);
+	completion_round(&completion, &counters);
+	assert_true(cq_table_unlisted(&completion, 0, 64));
+}
+
+/* Each has its event, however many an lcore completes into in a round. */
+TEST(completion_round__many_queues)
+{
+	static struct cq_record records[TOUCHED_MAX + 4];
+	static struct cqe rings[RTE_DIM(records)][2];
+	struct cqe entry = {.opcode = 0x0a};
+	struct eqe ev = {0};
+
+	assert_int_equal(cq_remove(&completion, CQN), 0);
+	for (uint32_t i = 0; i < 64; i++) {
+		records[i].arm_next = i % 2;
+		records[i].arm_solicited = 1;
+		assert_int_equal(
+			cq_write(&completion, 0x1000 + i, CLIENT, rings[i], 1, &records[i]), 0);
 	}
+	for (uint32_t turn = 0; turn < 2; turn++)
+		for (uint32_t i = 0; i < 64; i++)
+			assert_true(cq_post(&completion, &counters, 0x1000 + i, &entry,
+					    turn && i % 4 == 0));
+	completion_round(&completion, &counters);
+	for (uint32_t raised = 0; raised < 48; raised++) {
+		assert_true(take_event(&ev));
+		assert_int_equal(ev.type, EQE_COMPLETION);
+		assert_true(ev.number % 2 || ev.number % 4 == 0);
+	}
+	assert_false(take_event(&ev));
 }
 
 /* As many as the CQ has places: what is more would not have fitted there either. */

@@ -2,11 +2,13 @@
 /* One lcore in the middle of what another one does to the same queues: before any of the atomic
  * operations of one, the other one does its own; by one thread, so that each order surely comes by.
  * And which of those operations are omitted when there is nothing to do. */
+#include <rte_lcore.h>
 #include <rte_pause.h>
 #include "../intruder.h"
 
 static void seen(const void *at);
 static void paused(void);
+static unsigned on_lcore;
 
 #define __atomic_load_n(...)		 (other_lcore(), __atomic_load_n(__VA_ARGS__))
 #define __atomic_compare_exchange_n(...) (other_lcore(), __atomic_compare_exchange_n(__VA_ARGS__))
@@ -14,6 +16,7 @@ static void paused(void);
 	(other_lcore(), seen(at), __atomic_exchange_n((at), __VA_ARGS__))
 #define __atomic_store_n(at, ...) (seen(at), __atomic_store_n((at), __VA_ARGS__))
 #define rte_pause()		  paused()
+#define rte_lcore_id()		  on_lcore
 #define reserve			  eq_reserve
 #define fill			  eq_fill_entry
 #include "event_queue_mgt.c"
@@ -53,27 +56,64 @@ static bool wrote(const void *at)
 	return false;
 }
 
-/* Runs f with `other` in the middle of it, in each order in turn, from the same beginning; then
- * `check`. */
-static void each_order(void **state, void (*begin)(void), void (*f)(void), void (*other)(void),
+enum { LCORE, OTHER_LCORE };
+
+/* What the other one does, and which it is. */
+static void (*of_other)(void);
+static unsigned other;
+
+static void be_other(void)
+{
+	on_lcore = other;
+	of_other();
+	on_lcore = LCORE;
+}
+
+/* One round of each. */
+static void notify(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		on_lcore = i ? LCORE : other;
+		completion_round(&completion, &counters);
+	}
+}
+
+/* Whether f came by the operation of number `at`. */
+static bool one_order(unsigned at, void (*f)(void))
+{
+	bool came_by;
+
+	intruder = be_other;
+	intrude_at = at;
+	f();
+	came_by = !intruder;
+	if (!came_by) {
+		intruder = NULL;
+		be_other();
+	}
+	return came_by;
+}
+
+/* Runs f with `f_other` in the middle of it, in each order in turn, from the same beginning; then
+ * `check`. The other one is an lcore, or a thread without a list of its own. */
+static void each_order(void **state, void (*begin)(void), void (*f)(void), void (*f_other)(void),
 		       void (*check)(void))
 {
-	bool came_by = true;
+	static const unsigned others[] = {LCORE_ID_ANY, OTHER_LCORE};
 
-	for (unsigned at = 0; came_by; at++) {
-		assert_true(at < ORDERS_MAX);
-		fx_teardown(state);
-		fx_setup(state);
-		begin();
-		intruder = other;
-		intrude_at = at;
-		f();
-		came_by = !intruder;
-		if (!came_by) {
-			intruder = NULL;
-			other();
+	of_other = f_other;
+	for (unsigned i = 0; i < RTE_DIM(others); i++) {
+		bool came_by = true;
+
+		other = others[i];
+		for (unsigned at = 0; came_by; at++) {
+			assert_true(at < ORDERS_MAX);
+			fx_teardown(state);
+			fx_setup(state);
+			begin();
+			came_by = one_order(at, f);
+			check();
 		}
-		check();
 	}
 }
 
@@ -137,7 +177,7 @@ static void event_of_each(void)
 	struct eqe ev = {0};
 	uint32_t sum;
 
-	completion_round(&completion, &counters);
+	notify();
 	assert_true(take_event(&ev));
 	sum = ev.number;
 	assert_true(take_event(&ev));
@@ -416,11 +456,6 @@ static void one_owed(void)
 	eq_taken = page.eq_consumer = EQ_ENTRIES;
 }
 
-static void notify(void)
-{
-	completion_round(&completion, &counters);
-}
-
 static void go(void)
 {
 	eq_remove(&completion, CLIENT);
@@ -452,21 +487,25 @@ TEST(eq_owe__while_it_is_paid)
 
 static void held_and_armed(void)
 {
-	completion.one_lcore = true;
 	hold_with_one();
 	record.arm_next = 1;
 }
 
-static void lcore_posts(void)
+static void serve(void)
 {
-	post_2();
-	notify();
+	completion_round(&completion, &counters);
 }
 
-static void control_releases(void)
+static void post_and_serve(void)
+{
+	post_2();
+	serve();
+}
+
+static void release_and_serve(void)
 {
 	unhold();
-	completion_notify(&completion, &counters);
+	serve();
 }
 
 static void told_once(void)
@@ -480,19 +519,82 @@ static void told_once(void)
 	assert_true(cq_table_unlisted(&completion, 0, 64));
 }
 
-/* Where one lcore serves, the control thread leaves its list alone. */
-TEST(completion_notify__beside_the_one_lcore)
+/* Both have completed into the CQ, and serve it: one raises the event. */
+TEST(completion_round__two_serve_one_queue)
 {
-	each_order(state, held_and_armed, lcore_posts, control_releases, told_once);
-	each_order(state, held_and_armed, control_releases, lcore_posts, told_once);
+	each_order(state, held_and_armed, post_and_serve, release_and_serve, told_once);
+	each_order(state, held_and_armed, release_and_serve, post_and_serve, told_once);
 }
 
-/* One lcore serves at a time: the others do not wait. */
+static void both_post(void)
+{
+	record.arm_next = 1;
+	post_1();
+	on_lcore = other;
+	post_2();
+	on_lcore = LCORE;
+}
+
+static void both_post_without_room(void)
+{
+	both_post();
+	fill_eq(CLIENT);
+}
+
+static void told_when_there_is_room(void)
+{
+	struct eqe ev;
+
+	notify();
+	assert_false(completion_rests(&completion));
+	assert_true(take_event(&ev));
+	for (unsigned i = 0; i < 2; i++)
+		notify();
+	while (take_event(&ev) && ev.type != EQE_COMPLETION)
+		;
+	assert_int_equal(ev.type, EQE_COMPLETION);
+	assert_false(take_event(&ev));
+	assert_true(completion_rests(&completion));
+}
+
+static void arm_again(void)
+{
+	struct eqe ev;
+
+	record.arm_next++;
+	serve();
+	while (take_event(&ev) && ev.type != EQE_COMPLETION)
+		;
+	record.arm_next++;
+}
+
+static void told_again(void)
+{
+	struct eqe ev;
+
+	post_1();
+	notify();
+	notify();
+	while (take_event(&ev))
+		assert_int_equal(ev.type == EQE_COMPLETION, ev.number == CQN);
+	assert_int_equal((uint32_t)completion.cqs[CQN & completion.cq_mask].served,
+			 record.arm_next);
+}
+
+/* The event that one cannot write is written later, by whoever. */
+TEST(completion_round__two_serve_without_room)
+{
+	each_order(state, both_post_without_room, serve, serve, told_when_there_is_room);
+	each_order(state, both_post_without_room, serve, arm_again, told_again);
+}
+
+/* One lcore at a time serves what is common: the others do not wait. */
 TEST(completion_round__one_serves)
 {
 	struct eqe ev;
 
 	record.arm_next = 1;
+	on_lcore = LCORE_ID_ANY;
 	post_1();
 	completion.serving = 1;
 	notify();
@@ -502,13 +604,37 @@ TEST(completion_round__one_serves)
 	assert_true(take_event(&ev));
 }
 
+/* Lcores with CQs of their own write no common line. */
+TEST(cq_post__leaves_common_lines_alone)
+{
+	two_armed();
+	writes = 0;
+	post_1();
+	post_1();
+	on_lcore = OTHER_LCORE;
+	post_elsewhere();
+	on_lcore = LCORE;
+	assert_true(writes < RTE_DIM(written));
+	assert_false(wrote(&completion.touched));
+	assert_false(wrote(&completion.serving));
+	assert_int_equal(completion.own[LCORE].count, 1);
+	assert_int_equal(completion.own[OTHER_LCORE].count, 1);
+	serve();
+	assert_int_equal(completion.own[LCORE].count, 0);
+	assert_int_equal(completion.own[OTHER_LCORE].count, 1);
+	other = OTHER_LCORE;
+	event_of_each();
+}
+
 /* Without work nothing is written: other cores keep their cache lines. */
 TEST(completion_round__leaves_lines_alone)
 {
 	writes = 0;
 	notify();
 	assert_int_equal(writes, 0);
+	on_lcore = LCORE_ID_ANY;
 	post_1();
+	on_lcore = LCORE;
 	writes = 0;
 	notify();
 	assert_true(wrote(&completion.touched));

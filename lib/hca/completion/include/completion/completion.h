@@ -8,6 +8,9 @@
  * with an atomic, the entry's owner byte is written last. No lock, no system call: the bell of a
  * sleeping client is written by completion_round(), which the lcore loop calls between polls.
  *
+ * Each lcore remembers for itself which CQs it has written since its last completion_round(), so
+ * lcores that complete into different CQs write no common line.
+ *
  * A CQ's memory is pinned by its MR while the CQ exists; its contents are the client's and never
  * trusted.
  */
@@ -31,17 +34,18 @@ struct cq {
 	struct cqe *backlog;	  /* while held: completions of callers that cannot wait */
 	uint8_t pad[8];
 	uint64_t produced __attribute__((aligned(64))); /* atomic: places reserved */
-	uint32_t consumed; /* atomic: the client's index when it was last read */
-	/* Written by the serving lcore: the client's arm counts when an event was last raised. */
-	uint32_t served_next, served_solicited;
-	uint32_t touched; /* atomic: CQ_TOUCHED_*, entries were written since arms were served */
-	uint32_t next_touched; /* list of touched CQs, by index */
-	/* The same, of entries that the one lcore of struct completion wrote: atomic, written by it. */
-	uint32_t touched_here;
-	uint32_t next_here;
+	uint32_t consumed;     /* atomic: the client's index when it was last read */
+	uint32_t touched;      /* atomic: CQ_TOUCHED*, it is in the common list of touched CQs */
+	uint32_t next_touched; /* that list, by index */
+	/* Atomic: `turn` of the list that an lcore has last added it to, with TOUCHED_SOLICITED.
+	 * That of another lcore tells nothing. */
+	uint64_t turn;
+	/* Atomic: the client's arm counts when an event was last raised: arm_next, above it
+	 * arm_solicited. */
+	uint64_t served;
 };
 #define CQ_TOUCHED	     1u
-#define CQ_TOUCHED_SOLICITED 2u			/* some of these were solicited, or errors */
+#define CQ_TOUCHED_SOLICITED 2u			/* some entries were solicited, or errors */
 #define CQ_STOP_OVERRUN	     (1u << 31)		/* a completion was lost: the CQ is disabled */
 #define CQ_STOP_HELD	     (1u << 30)		/* by the control thread, cq_hold() */
 #define CQ_STOP_BACKLOG	     (CQ_STOP_HELD - 1) /* while held: entries in its backlog */
@@ -77,6 +81,18 @@ struct pending_events {
 	uint32_t mask;
 };
 
+/*
+ * The CQs that one lcore has written since its last completion_round(). Its own: the round takes all
+ * of them, and what it cannot finish it puts in the common list.
+ */
+enum { TOUCHED_MAX = 60 }; /* more are served at once */
+#define TOUCHED_SOLICITED 1u
+struct touched_cqs {
+	uint64_t turn; /* lists made so far; no other lcore's are equal; TOUCHED_SOLICITED is 0 */
+	uint32_t count;
+	uint32_t cq[TOUCHED_MAX]; /* 2 x index, with TOUCHED_SOLICITED */
+} __attribute__((aligned(64)));
+
 /* CompletionQueueMgt's answers to requests for a place (doc/modules.md#request-resolution).
  */
 enum completion_answer {
@@ -90,16 +106,17 @@ struct completion {
 	uint32_t cq_count; /* power of two */
 	uint32_t cq_mask;
 	struct eq eqs[CLIENTS_MAX];
-	uint32_t notify;       /* atomic: some eq.notify is set */
-	uint32_t touched;      /* atomic: list of touched CQs, newest first */
-	uint32_t touched_here; /* the same, of those that one_lcore's lcore touched; its own */
-	uint32_t pending_eqs;  /* atomic: list of event queues with pending events, newest first */
-	uint32_t serving;      /* atomic: 1 while an lcore serves arms and pending events */
+	uint32_t notify;  /* atomic: some eq.notify is set */
+	uint32_t touched; /* atomic: list of touched CQs, newest first: those whose client has no
+			     room for an event, and those of threads that are not lcores */
+	uint32_t pending_eqs; /* atomic: list of event queues with pending events, newest first */
+	uint32_t serving;     /* atomic: 1 while an lcore serves these two lists */
 	bool one_lcore;	 /* all stages of the HCA run on one; set before they do, false at first */
 	uint32_t eq_end; /* one past the highest client that has had an event queue; written by the
 			    control thread */
 	struct icm icm;	 /* memory of the CQ contexts */
 	struct pending_events pending[EVENT_OBJECTS];
+	struct touched_cqs own[LCORES_MAX + 1]; /* by rte_lcore_id(); the control thread's is 0 */
 };
 
 /* Reserves address space for `cqs` CQ contexts, for a device with `qps` QPs and `srqs` SRQs; powers
@@ -107,8 +124,8 @@ struct completion {
 int completion_create(struct completion *c, uint32_t cqs, uint32_t qps, uint32_t srqs);
 void completion_destroy(struct completion *c);
 
-/* True if none of the contexts [first, end), which are free, is in the list of touched ones: see
- * qp_table_unlisted(). */
+/* True if none of the contexts [first, end), which are free, is in the common list of touched ones:
+ * see qp_table_unlisted(). An lcore's own list has none of them, as the caller has quiesced. */
 bool cq_table_unlisted(const struct completion *c, uint32_t first, uint32_t end);
 
 /* CEU: SW2HW_CQ / HW2SW_CQ. index = cqn & cq_mask. 0, -EEXIST, -EINVAL / -ENOENT. Caller quiesces
@@ -175,15 +192,13 @@ bool eq_post(struct completion *c, struct counters *counters, uint32_t client, e
 	     uint32_t number);
 
 /*
- * Called between polls by every lcore that completes something: raises the completion events of CQs
- * that were written since and that their clients armed, writes pending events and rings the bells
- * of waiting clients. So a completion itself needs neither a fence nor a read of a line that the
- * client may be writing. Costs a few loads when there is nothing to do.
+ * Called between polls by every lcore that completes something, and by the control thread after it
+ * has: raises the completion events of CQs that it has written since and that their clients armed,
+ * writes pending events and rings the bells of waiting clients. So a completion itself needs neither
+ * a fence nor a read of a line that the client may be writing. Costs a few loads when there is
+ * nothing to do.
  */
 void completion_round(struct completion *c, struct counters *counters);
-/* The same by the control thread, after it has written events: what belongs to the one lcore is
- * left to its next round. */
-void completion_notify(struct completion *c, struct counters *counters);
 
 /* Does no event wait for room in its client's queue? Any thread; may be a moment old. */
 bool completion_rests(const struct completion *c);
