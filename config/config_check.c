@@ -63,9 +63,9 @@ static int check_ring(struct config *c, const struct hca_section *h, struct reas
 	if (strcmp(peer->port.peer, h->name) != 0)
 		return refuse_hca(why, h, "peer", "the peer of its peer '%s' is '%.30s'",
 				  peer->name, peer->port.peer);
-	if (!peer->removed && peer->port.queues != h->port.queues)
-		return refuse_hca(why, h, "queues",
-				  "its peer '%s' has a different number of queues", peer->name);
+	if (!peer->removed && peer->engines != h->engines)
+		return refuse_hca(why, h, "engines",
+				  "its peer '%s' has a different number of engines", peer->name);
 	return 0;
 }
 
@@ -89,6 +89,9 @@ static int check_port(struct config *c, const struct hca_section *h, struct reas
 		return refuse_hca(why, h, "icrc", "only a memif port can do without ICRC");
 	if (p->queues < h->engines)
 		return refuse_hca(why, h, "queues", "fewer queues than engines");
+	if (p->queues > h->engines)
+		return refuse_hca(why, h, "queues",
+				  "more queues than engines: nobody would poll them");
 	if (p->type == PORT_RING)
 		return check_ring(c, h, why);
 	if (p->peer[0])

@@ -225,6 +225,7 @@ TEST(add__or_why_not)
 		{"lo", "peer=lo\naddress=192.168.77.2/24", "an address is listed twice"},
 		{"lo", "peer=hca0\naddress=10.0.0.1/8", "the peer of its peer 'hca0' is 'hca1'"},
 		{"lo", "peer=lo\naddress=10.0.0.1/8\nengines=8\nqueues=2", "fewer queues"},
+		{"lo", "peer=lo\naddress=10.0.0.1/8\nqueues=2", "more queues"},
 	};
 	struct config_error error;
 	static struct config c;

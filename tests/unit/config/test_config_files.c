@@ -73,6 +73,7 @@ TEST(file__refused_with_its_line)
 		{A_RING "mtu = 200\n", 4, "RoCE needs at least 336"},
 		{A_RING "engines = 2\nlcore.header_parse.2 = 0\n", 5, "there are 2 engines"},
 		{A_RING "engines = 2\nqueues = 1\n", 5, "fewer queues than engines"},
+		{A_RING "engines = 2\nqueues = 3\n", 5, "more queues than engines"},
 	};
 	struct config_error error;
 	struct config c;
