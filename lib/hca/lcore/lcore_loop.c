@@ -261,6 +261,16 @@ static bool any_soon_due(const struct lcore_loop *l)
 	return false;
 }
 
+/* Does no engine of its HCA wait for a peer? Timers of each stand until all have looked for arrivals:
+ * timer_control.c. */
+static bool peers_rest(const struct engine *e)
+{
+	for (unsigned i = 0; i < e->count; i++)
+		if (!requester_rests(&e->peers[i]))
+			return false;
+	return true;
+}
+
 /* Has there been no work for so long, and is there so little to wait for, that only a doorbell, a
  * peer or the control thread will bring some? */
 static bool may_rest(const struct lcore_loop *l)
@@ -268,7 +278,7 @@ static bool may_rest(const struct lcore_loop *l)
 	if (l->now_ns - l->idle_since_ns < LOOP_REST_AFTER_NS || any_soon_due(l))
 		return false;
 	for (unsigned i = 0; i < l->engine_count; i++)
-		if (!requester_rests(l->engines[i]))
+		if (!peers_rest(l->engines[i]))
 			return false;
 	for (unsigned i = 0; i < l->hca_count; i++)
 		if (!completion_rests(&l->hcas[i]->completion))

@@ -69,7 +69,8 @@ static int test_settime(int fd, int flags, const struct itimerspec *at, struct i
 /* Where the loop's one stage finds something without being woken, if it is this one. */
 static struct link_port polled_port = {.unannounced = 1};
 static enum stage_id placed = STAGE_HEADER_PARSE;
-static bool retries, hopes, keeps, events_wait;
+static bool retries, hopes, events_wait;
+static const struct engine *keeps; /* something that is not acknowledged; NULL: none does */
 
 bool requester_is_due_soon(const struct engine *e)
 {
@@ -83,7 +84,7 @@ bool responder_is_due_soon(const struct engine *e)
 
 bool requester_rests(const struct engine *e)
 {
-	return !keeps;
+	return e != keeps;
 }
 
 bool completion_rests(const struct completion *c)
@@ -278,31 +279,39 @@ TEST(lcore_loop_run__sleeps_long_where_it_is_woken)
 	retries = hopes = false;
 }
 
+/* Of one HCA; the first is the loop's. */
+static struct engine two[2];
+
 /* For long only if there has been nothing to do for long, and there is nothing to wait for; then it
  * has looked once more after it said so. */
 TEST(sleep_or_rest__rests_where_nothing_is_missed)
 {
 	static const struct {
 		uint64_t idle_ns;
-		bool unannounced, keeps, events_wait, ended;
+		bool unannounced;
+		const struct engine *keeps;
+		bool events_wait, ended;
 		uint64_t slept_ns[2]; /* in two calls */
 	} rows[] = {
-		{LOOP_REST_AFTER_NS - 1, false, false, false, false, {80000, 80000}},
-		{LOOP_REST_AFTER_NS, true, false, false, false, {50000, 80000}},
-		{LOOP_REST_AFTER_NS, false, true, false, false, {80000, 80000}},
-		{LOOP_REST_AFTER_NS, false, false, true, false, {80000, 80000}},
-		{LOOP_REST_AFTER_NS, false, false, false, false, {0, LOOP_REST_NS}},
-		{LOOP_REST_AFTER_NS, false, false, false, true, {0, 0}},
+		{LOOP_REST_AFTER_NS - 1, false, NULL, false, false, {80000, 80000}},
+		{LOOP_REST_AFTER_NS, true, NULL, false, false, {50000, 80000}},
+		{LOOP_REST_AFTER_NS, false, &two[0], false, false, {80000, 80000}},
+		{LOOP_REST_AFTER_NS, false, &two[1], false, false, {80000, 80000}},
+		{LOOP_REST_AFTER_NS, false, NULL, true, false, {80000, 80000}},
+		{LOOP_REST_AFTER_NS, false, NULL, false, false, {0, LOOP_REST_NS}},
+		{LOOP_REST_AFTER_NS, false, NULL, false, true, {0, 0}},
 	};
 	static struct hca h;
+
+	two[0] = two[1] = (struct engine){.peers = two, .count = 2, .link = &polled_port};
 
 	placed = STAGE_HEADER_PARSE;
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
 		struct lcore_loop l = {.sleep_ns = LOOP_SLEEP_NS_MIN,
 				       .sleep_ns_max = 80000,
-				       .stages = {{&engine, STAGE_HEADER_PARSE}},
+				       .stages = {{&two[0], STAGE_HEADER_PARSE}},
 				       .stage_count = 1,
-				       .engines = {&engine},
+				       .engines = {&two[0]},
 				       .engine_count = 1,
 				       .hcas = {&h},
 				       .hca_count = 1,
@@ -325,7 +334,8 @@ TEST(sleep_or_rest__rests_where_nothing_is_missed)
 		lcore_loop_close(&l);
 	}
 	polled_port.unannounced = 1;
-	keeps = events_wait = false;
+	keeps = NULL;
+	events_wait = false;
 }
 
 /* Set only if none goes off in time. */
