@@ -28,7 +28,7 @@
 #include "telemetry.h"
 
 enum {
-	POLL_MS = 1,	    /* period of ports on a network */
+	POLL_MS = 1,	    /* period of ports on a network, and while an HCA comes or goes */
 	POLL_QUIET_MS = 10, /* period if all ports are rings and no client sent a request lately */
 	POLL_REST_MS = 50,  /* the same if also all lcores rest */
 	QUICK_TURNS = 50,   /* of POLL_MS after a client's request: it may need a next hop */
@@ -260,7 +260,7 @@ static bool has_network(const struct daemon *d)
 static int daemon_take_turn(struct daemon *d)
 {
 	int messages = control_poll(d->control, 0);
-	bool waited_for = messages > 0;
+	bool waited_for = messages > 0 || control_has_waiting(d->control);
 
 	removal_turn(d);
 	addition_turn(d);
@@ -279,7 +279,7 @@ static int daemon_take_turn(struct daemon *d)
 
 static int until_next_turn_ms(const struct daemon *d, bool quick)
 {
-	if (quick || has_network(d))
+	if (quick || has_network(d) || pending_changes(d))
 		return POLL_MS;
 	return lcores_rest(&d->lcores) ? POLL_REST_MS : POLL_QUIET_MS;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/param.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -590,12 +591,13 @@ static bool look_for_more(struct control *c)
 
 void control_wait(struct control *c, int timeout_ms, bool spare)
 {
-	uint64_t wait_ns = timeout_ms < 0 ? UINT64_MAX : (uint64_t)timeout_ms * NS_IN_MS, least_ns;
+	uint64_t wait_ns = timeout_ms < 0 ? UINT64_MAX : (uint64_t)timeout_ms * NS_IN_MS;
 
 	if (is_behind(c) || (spare && look_for_more(c)))
 		return;
-	least_ns = users_bulk_wait_ns(c);
-	users_wait(c, wait_ns < least_ns ? wait_ns : least_ns);
+	if (c->pending)
+		wait_ns = MIN(wait_ns, (uint64_t)NS_IN_MS);
+	users_wait(c, MIN(wait_ns, users_bulk_wait_ns(c)));
 }
 
 /* ---- a turn ---- */
@@ -633,6 +635,11 @@ int control_poll(struct control *c, int timeout_ms)
 		ceu_trim_contexts(d->config.ceu);
 	}
 	return (int)done;
+}
+
+bool control_has_waiting(const struct control *c)
+{
+	return c->pending > 0;
 }
 
 static void tell_clients(struct control *c, unsigned int device, enum eqe_type type,

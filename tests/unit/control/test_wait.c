@@ -63,6 +63,17 @@ TEST(wait__looks_for_who_asks_on_and_on_and_not_for_long)
 
 enum { MS = 1000000 };
 
+/* A request that waits for something else is looked at again, although no client asks. */
+TEST(wait__not_long_while_a_request_waits)
+{
+	struct control *c = calloc(1, sizeof(*c));
+
+	TAILQ_INIT(&c->ended);
+	c->pending = 1;
+	control_wait(c, -1, false);
+	free(c);
+}
+
 /* May they be served in a turn at that time? */
 static void expect(struct control *c, uint64_t at_ns, struct client *bulk, bool bulk_may,
 		   struct client *other)

@@ -156,8 +156,12 @@ void control_destroy(struct control *c);
  */
 int control_poll(struct control *c, int timeout_ms);
 
+/* Does a request wait for something else: the data path, a neighbour, another thread? */
+bool control_has_waiting(const struct control *c);
+
 /*
- * Waits until control_poll() has something to do, at most timeout_ms. It first polls for a moment
+ * Waits until control_poll() has something to do, at most timeout_ms, and no longer than a
+ * millisecond while a request is waiting for something else. It first polls for a moment
  * (base/look.h), within each user's part of that time, so that clients which send the next request
  * as soon as they are answered need not wait for a wake-up. `spare`: no lcore needs the caller's
  * CPU; else it sleeps at once, and the kernel may wake it elsewhere. Without the caller's lock.
