@@ -251,6 +251,12 @@ uint16_t tx_captured(struct port_queue *q, struct rte_mbuf **frames, uint16_t n,
 	return sent;
 }
 
+/* Lets the data path know that frames have left, which wakes those who may sleep. */
+static void note_sent_later(struct port_queue *q)
+{
+	__atomic_fetch_add(&q->port->link.sent_later, 1, __ATOMIC_RELAXED);
+}
+
 static void send_due(struct port_queue *q, struct impairment *imp)
 {
 	struct rte_mbuf *out[BURST];
@@ -261,6 +267,8 @@ static void send_due(struct port_queue *q, struct impairment *imp)
 		n = impairment_due(imp, now, out, BURST);
 		sent = n ? q->port->driver->tx_plain(q, out, n) : 0;
 		impairment_sent(imp, sent);
+		if (sent)
+			note_sent_later(q);
 	} while (n == BURST && sent == n);
 }
 
@@ -315,4 +323,5 @@ void send_pending(struct port_queue *q)
 	sent = q->port->driver->tx_plain(q, out, n);
 	/* The requester will ask again: not worth queueing. */
 	rte_pktmbuf_free_bulk(&out[sent], n - sent);
+	note_sent_later(q);
 }

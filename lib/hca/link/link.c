@@ -28,6 +28,17 @@ static void pass_relinked(struct engine *e)
 		__atomic_store_n(&e->relinked, relinked, __ATOMIC_RELAXED);
 }
 
+/* Has the port sent frames of its own accord? That is work, too: their receiver may sleep. */
+static unsigned note_sent_later(struct engine *e)
+{
+	uint32_t now = __atomic_load_n(&e->link->sent_later, __ATOMIC_RELAXED);
+
+	if (likely(now == e->sent_later))
+		return 0;
+	e->sent_later = now;
+	return 1;
+}
+
 unsigned header_parse_poll(struct engine *e)
 {
 	unsigned n;
@@ -35,7 +46,8 @@ unsigned header_parse_poll(struct engine *e)
 	pass_relinked(e);
 	n = module_run(e, MODULE_TXA, txa_poll);
 	e->transmitted = n > 0;
-	return n + module_run(e, MODULE_HP, hp_poll);
+	n += module_run(e, MODULE_HP, hp_poll);
+	return n + note_sent_later(e);
 }
 
 unsigned link_transmit(struct engine *e)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Link transmit: two rings in turn, and frames that the port does not take. */
 #include "engine_fixture.h"
+#include "link/link.h"
 #include "tx_arbiter.h"
 
 static void put(enum channel_id to, unsigned n, uint32_t first)
@@ -101,4 +102,18 @@ TEST(txa_poll__slow_port)
 	}
 	fx_assert_counter(drop_tx_stuck, 0);
 	assert_int_equal(fx->port.tx_count, 10);
+}
+
+/* What the port has sent of its own accord is work: who receives it may have to be woken. */
+TEST(header_parse_poll__port_sends_later)
+{
+	static const struct {
+		uint32_t more;
+		unsigned work;
+	} rows[] = {{0, 0}, {1, 1}, {0, 0}, {3, 1}, {0, 0}};
+
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		fx->port.port.sent_later += rows[i].more;
+		assert_int_equal(header_parse_poll(fx->e), rows[i].work);
+	}
 }

@@ -368,3 +368,23 @@ TEST(impairment__set_while_the_port_sends)
 	assert_int_equal(port_counter(p.a, PORT_COUNTER_impaired_lost), 1);
 	close_pair(&p);
 }
+
+/* A delayed frame leaves while none is sent: whoever may sleep at the other end has to be woken. */
+TEST(impairment__tells_when_a_delayed_frame_leaves)
+{
+	static const struct port_impairment impair = {.delay_us = 1, .seed = 1};
+	struct port_config a = ring_config("a", "b", 1), b = ring_config("b", "a", 2);
+	struct pair p = open_pair(&a, &b);
+	struct rte_mbuf *got[4];
+	uint16_t n = 0;
+
+	assert_int_equal(port_set_impairment(p.a, &impair), 0);
+	assert_int_equal(send_one(p.a, roce_v4(2, 1, 0)), 1);
+	while (n == 0) {
+		assert_int_equal(receive(p.a, got, 4), 0);
+		n = receive(p.b, got, 4);
+		assert_int_equal(port_link(p.a)->sent_later, n);
+	}
+	rte_pktmbuf_free_bulk(got, n);
+	close_pair(&p);
+}

@@ -37,6 +37,9 @@ TEST_PAIR(resolve__arp)
 	assert_int_equal(resolve(p, a.ip, mac), 0);
 	expect_mac(mac, 2);
 	assert_int_equal(port_counter(p->b, PORT_COUNTER_arp_answered), 1);
+	/* question and answer have left unasked for */
+	assert_int_equal(port_link(p->a)->sent_later, 1);
+	assert_int_equal(port_link(p->b)->sent_later, 1);
 	/* b has learnt a from the question */
 	set_v4(&a, 1);
 	assert_int_equal(port_resolve(p->b, a.ip, mac), 0);

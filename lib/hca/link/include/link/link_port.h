@@ -53,6 +53,11 @@ struct link_port {
 	 */
 	uint32_t relinked;
 	/*
+	 * Changes when frames have left that nobody gave to tx_burst since: the control thread's,
+	 * and such as were delayed. Atomic; written by the port, on its queues' lcores.
+	 */
+	uint32_t sent_later;
+	/*
 	 * Not 0: frames may arrive here without anybody waking the lcore: a driver's, or such as are
 	 * delayed on the way. Atomic; written by the port, on any thread.
 	 */

@@ -114,15 +114,16 @@ struct engine {
 	unsigned index, count; /* of `count` engines of this HCA */
 	int socket;	       /* NUMA node of its memory, or SOCKET_ID_ANY */
 	/* Written by the lcore loop before each poll; virtual in tests. */
-	uint64_t now_ns;    /* time of this round */
-	uint64_t slept_ns;  /* total time asleep for lack of work; atomic. In any other gap
+	uint64_t now_ns;     /* time of this round */
+	uint64_t slept_ns;   /* total time asleep for lack of work; atomic. In any other gap
 			       between two polls another thread had the CPU */
-	uint64_t heard_ns;  /* HeaderParser: it has handed on all that had arrived by this time;
+	uint64_t heard_ns;   /* HeaderParser: it has handed on all that had arrived by this time;
 			       atomic. UINT64_MAX until it looks for the first time */
-	uint64_t missed_ns; /* TimerControl: total time without a poll for arrivals; atomic */
-	uint32_t relinked;  /* copy of the port's (link_port.h); header_parse; atomic */
-	bool transmitted;   /* in the last poll of header_parse; its own */
-	uint64_t stood_ns;  /* total time for which it stood (stepping.h); atomic; the lcore loop */
+	uint64_t missed_ns;  /* TimerControl: total time without a poll for arrivals; atomic */
+	uint32_t relinked;   /* copy of the port's (link_port.h); header_parse; atomic */
+	uint32_t sent_later; /* the same; header_parse */
+	bool transmitted;    /* in the last poll of header_parse; its own */
+	uint64_t stood_ns; /* total time for which it stood (stepping.h); atomic; the lcore loop */
 	struct engine
 		*peers; /* all engines of the HCA, `count` of them (HeaderParser hands over) */
 	struct engine_settings settings;
