@@ -26,8 +26,7 @@
 
 enum {
 	RESULTS = 1024,	   /* a power of two */
-	SMALL_BYTES = 256, /* up to here one ICRC over the finished frame is cheaper than a fused
-			      copy */
+	SMALL_BYTES = 256, /* more: the CRC is computed with the copy */
 	AT_ONCE_BYTES = PAYLOAD_REF_ONLY_BYTES_MIN - 1, /* of a READ that may be answered at once */
 };
 
