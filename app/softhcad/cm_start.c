@@ -54,7 +54,7 @@ static void serve_while_it_starts(struct daemon *d)
 {
 	while (cm_thread_state(d->cm) == CM_THREAD_STARTING) {
 		pthread_mutex_lock(&d->lock);
-		control_poll(d->control, 0);
+		control_poll(d->control);
 		pthread_mutex_unlock(&d->lock);
 		control_wait(d->control, 1, false);
 	}

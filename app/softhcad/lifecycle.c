@@ -259,7 +259,7 @@ static bool has_network(const struct daemon *d)
  * clients. */
 static int daemon_take_turn(struct daemon *d)
 {
-	int messages = control_poll(d->control, 0);
+	int messages = control_poll(d->control);
 	bool waited_for = messages > 0 || control_has_waiting(d->control);
 
 	removal_turn(d);

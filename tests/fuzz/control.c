@@ -193,7 +193,7 @@ static void start(void)
 
 static void let_it_work(void)
 {
-	control_poll(control, 0);
+	control_poll(control);
 	poll_once(NULL);
 }
 

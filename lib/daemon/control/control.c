@@ -602,17 +602,13 @@ void control_wait(struct control *c, int timeout_ms, bool spare)
 
 /* ---- a turn ---- */
 
-int control_poll(struct control *c, int timeout_ms)
+int control_poll(struct control *c)
 {
 	unsigned int done, ended = 0;
 	int rc;
 
-	if (c->pending && (timeout_ms < 0 || timeout_ms > 1))
-		timeout_ms = 1;
-	if (is_behind(c) || users_bulk_wait_ns(c) < NS_IN_MS)
-		timeout_ms = 0;
 	c->throttled = false;
-	rc = users_poll(c, timeout_ms);
+	rc = users_poll(c);
 	if (rc < 0)
 		return rc;
 	let_time_pass(c);

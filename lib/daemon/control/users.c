@@ -144,14 +144,14 @@ int users_wait(struct control *c, uint64_t timeout_ns)
 	return n < 0 ? -errno : n > 0;
 }
 
-int users_poll(struct control *c, int timeout_ms)
+int users_poll(struct control *c)
 {
 	unsigned int i = 1;
 	struct user *u;
 	int rc;
 
 	update_polled(c);
-	rc = users_wait(c, timeout_ms < 0 ? UINT64_MAX : (uint64_t)timeout_ms * NS_IN_MS);
+	rc = users_wait(c, 0);
 	TAILQ_FOREACH (u, &c->users, of_control)
 		u->ready = c->polled[i++].revents;
 	return rc;

@@ -29,9 +29,9 @@ void user_note_refusal(struct user *u, uint64_t now);
 /* Waits for a new connection, or for a request of a user who was connected at the end of the last
  * turn. UINT64_MAX: no timeout. Takes no lock. 1; 0: timeout; -errno. */
 int users_wait(struct control *c, uint64_t timeout_ns);
-/* The same at the beginning of a turn, for all users; users_serve() then serves those with
- * requests. < 0: no timeout. */
-int users_poll(struct control *c, int timeout_ms);
+/* The same at the beginning of a turn, without waiting, for all users; users_serve() then serves those
+ * with requests. */
+int users_poll(struct control *c);
 /* Returns the number of requests served. */
 unsigned int users_serve(struct control *c);
 /* May this client be served in this turn? The caller then charges its user for the time since it

@@ -181,7 +181,7 @@ static void *serve_loop(void *arg)
 		control_wait(f->control, 2, true);
 		pthread_mutex_lock(&turn);
 		begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-		served = control_poll(f->control, 0);
+		served = control_poll(f->control);
 		pthread_mutex_unlock(&turn);
 		spent = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun;
 		__atomic_fetch_add(&turns, 1, __ATOMIC_RELAXED);

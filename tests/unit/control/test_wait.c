@@ -152,7 +152,7 @@ TEST(bulk__is_served_at_once_when_allowed)
 	c->listener = -1;
 	c->bulk_paused_until_ns = MS;
 	for (c->turn_begun_ns = MS - 1; c->turn_begun_ns <= MS; c->turn_begun_ns++) {
-		assert_int_equal(users_poll(c, 0), 0); /* no descriptor says that it asks */
+		assert_int_equal(users_poll(c), 0); /* no descriptor says that it asks */
 		users_turn_begin(c);
 		assert_int_equal(user.ready, c->turn_begun_ns == MS);
 		assert_int_equal(user.deferred, c->turn_begun_ns < MS);
@@ -177,7 +177,7 @@ TEST(debt__is_paid_to_others_not_to_nobody)
 	for (int contended = 1; contended >= 0; contended--) {
 		share_spend(&debtor.shares, SHARE_control_us, MS);
 		c->contended = contended;
-		assert_int_equal(control_poll(c, 0), 0);
+		assert_int_equal(control_poll(c), 0);
 		assert_int_equal(users_may_serve(&debtor), !contended);
 	}
 	while (share_refill(shares, SHARE_control_us))

@@ -149,12 +149,9 @@ int control_create(const struct control_config *config, struct control **out);
 /* Disconnects all clients as if they had closed, removes the socket. NULL is allowed. */
 void control_destroy(struct control *c);
 
-/*
- * Serves requests, after waiting at most timeout_ms for the first (0: not at all, -1: for ever).
- * While a next hop is being resolved it returns after at most a millisecond. Returns the number of
- * messages handled, plus one if something is left to unmap, or -EINTR.
- */
-int control_poll(struct control *c, int timeout_ms);
+/* Serves the requests that are there. Never waits: control_wait() does. Returns the number of
+ * messages handled, or -errno. */
+int control_poll(struct control *c);
 
 /* Does a request wait for something else: the data path, a neighbour, another thread? */
 bool control_has_waiting(const struct control *c);
