@@ -261,14 +261,14 @@ static bool any_soon_due(const struct lcore_loop *l)
 	return false;
 }
 
-/* Does no engine of its HCA wait for a peer? Timers of each stand until all have looked for arrivals:
- * timer_control.c. */
-static bool peers_rest(const struct engine *e)
+/* Does none of its engines wait for a peer, on whichever lcore, and no event for room? Timers of
+ * each engine stand until all have looked for arrivals: timer_control.c. */
+static bool hca_rests(const struct hca *h)
 {
-	for (unsigned i = 0; i < e->count; i++)
-		if (!requester_rests(&e->peers[i]))
+	for (unsigned i = 0; i < h->config.engines; i++)
+		if (!requester_rests(&h->engines[i]))
 			return false;
-	return true;
+	return completion_rests(&h->completion);
 }
 
 /* Has there been no work for so long, and is there so little to wait for, that only a doorbell, a
@@ -277,11 +277,8 @@ static bool may_rest(const struct lcore_loop *l)
 {
 	if (l->now_ns - l->idle_since_ns < LOOP_REST_AFTER_NS || any_soon_due(l))
 		return false;
-	for (unsigned i = 0; i < l->engine_count; i++)
-		if (!peers_rest(l->engines[i]))
-			return false;
 	for (unsigned i = 0; i < l->hca_count; i++)
-		if (!completion_rests(&l->hcas[i]->completion))
+		if (!hca_rests(l->hcas[i]))
 			return false;
 	return true;
 }

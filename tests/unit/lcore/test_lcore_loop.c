@@ -301,18 +301,13 @@ TEST(sleep_or_rest__rests_where_nothing_is_missed)
 		{LOOP_REST_AFTER_NS, false, NULL, false, false, {0, LOOP_REST_NS}},
 		{LOOP_REST_AFTER_NS, false, NULL, false, true, {0, 0}},
 	};
-	static struct hca h;
+	static struct hca h = {.engines = two, .config.engines = 2};
 
-	two[0] = two[1] = (struct engine){.peers = two, .count = 2, .link = &polled_port};
-
-	placed = STAGE_HEADER_PARSE;
+	two[0] = two[1] = (struct engine){.link = &polled_port};
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
-		struct lcore_loop l = {.sleep_ns = LOOP_SLEEP_NS_MIN,
-				       .sleep_ns_max = 80000,
+		struct lcore_loop l = {.sleep_ns_max = 80000,
 				       .stages = {{&two[0], STAGE_HEADER_PARSE}},
 				       .stage_count = 1,
-				       .engines = {&two[0]},
-				       .engine_count = 1,
 				       .hcas = {&h},
 				       .hca_count = 1,
 				       .now_ns = TEN_S,
@@ -320,7 +315,6 @@ TEST(sleep_or_rest__rests_where_nothing_is_missed)
 				       .asleep = LOOP_ASLEEP};
 
 		assert_int_equal(lcore_loop_init(&l), 0);
-		l.sleep_ns = LOOP_SLEEP_NS_MIN;
 		polled_port.unannounced = rows[i].unannounced;
 		keeps = rows[i].keeps;
 		events_wait = rows[i].events_wait;
