@@ -124,9 +124,9 @@ static int one_way(struct ping *g, struct flow *f, uint64_t message)
 /* The daemon may fall asleep meanwhile; we must not, or our own wake-up would be measured, too. */
 static void let_time_pass(uint32_t us)
 {
-	uint64_t until_ns = us ? now_ns() + us * 1000ull : 0;
+	const uint64_t until_ns = now_ns() + us * 1000ull;
 
-	while (us && now_ns() < until_ns)
+	while (now_ns() < until_ns)
 		;
 }
 
@@ -140,7 +140,8 @@ static int run_pings(struct ping *g, double *samples, uint32_t warm_up)
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t before;
 
-		let_time_pass(g->s->o->gap_us);
+		if (g->s->o->gap_us)
+			let_time_pass(g->s->o->gap_us);
 		before = now_ns();
 		for (unsigned k = 0; k < g->flows; k++)
 			if (one_way(g, &g->flow[k], i))
