@@ -51,7 +51,7 @@ uint64_t nasty(struct attacker *a)
 static void have(const void *object)
 {
 	if (!object)
-		exit(3);
+		exit(SET_UP_FAILED);
 }
 
 static struct softhca_qp *make_qp(struct side *s, enum which which)
@@ -108,7 +108,7 @@ static void join(struct attacker *a, enum which which)
 	attr.retry_cnt = attr.rnr_retry = 1;
 	for (unsigned i = 0; i < SIDES; i++)
 		if (softhca_local_endpoint(a->side[i].qp[which], 0, &at[i]))
-			exit(3);
+			exit(SET_UP_FAILED);
 	for (unsigned i = 0; i < SIDES; i++)
 		(void)softhca_connect_qp(a->side[i].qp[which], &at[i], &at[!i], &attr);
 }
@@ -121,7 +121,7 @@ void objects_make(struct attacker *a)
 	make_side(&a->side[1], "right");
 	for (unsigned i = 0; i < SIDES; i++) {
 		if (softhca_query_gid(a->side[!i].ctx, 0, ah.dgid))
-			exit(3);
+			exit(SET_UP_FAILED);
 		a->side[i].ah = softhca_create_ah(a->side[i].pd, &ah);
 		have(a->side[i].ah);
 	}

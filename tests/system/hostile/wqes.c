@@ -92,13 +92,21 @@ void wqe_ring(struct attacker *a, unsigned side, enum which which, uint32_t slot
 	      unsigned units)
 {
 	struct softhca_qp *qp = a->side[side].qp[which];
-	struct doorbell_fifo *own = qp->fifo;
 	uint32_t offset = (uint32_t)(slot_at(qp, slot) - qp->sq.buffer) / UNIT_BYTES;
 
-	if (below(a, 16) == 0) /* maybe another engine's */
-		qp->fifo = a->side[side].qp[below(a, WHICH_COUNT)]->fifo;
 	ring_some_time(qp, offset << DOORBELL_OFFSET_SHIFT | opcode,
 		       qp->number << DOORBELL_QPN_SHIFT | units);
+}
+
+/* The same in any FIFO that the side has, maybe another engine's. */
+static void wqe_ring_anywhere(struct attacker *a, unsigned side, enum which which, uint32_t slot,
+			      uint8_t opcode, unsigned units)
+{
+	struct softhca_qp *qp = a->side[side].qp[which];
+	struct doorbell_fifo *own = qp->fifo;
+
+	qp->fifo = a->side[side].qp[below(a, WHICH_COUNT)]->fifo;
+	wqe_ring(a, side, which, slot, opcode, units);
 	qp->fifo = own;
 }
 
@@ -179,8 +187,12 @@ void attack_wqes(struct attacker *a)
 				spoil_keys(a, side, which, slot + i, units);
 			else
 				spoil_wqe(a, a->side[side].qp[which], slot + i, units);
-			wqe_ring(a, side, which, slot + i, opcode,
-				 below(a, 10) ? units : below(a, 256));
+			if (below(a, 10) == 0)
+				units = below(a, 256);
+			if (below(a, 16))
+				wqe_ring(a, side, which, slot + i, opcode, units);
+			else
+				wqe_ring_anywhere(a, side, which, slot + i, opcode, units);
 		}
 		if (below(a, 3) == 0)
 			usleep(200);

@@ -58,14 +58,19 @@ serve() {
 	wait_for 20 listens_or_ended "$server" || fail "$place: $* listens"
 }
 
-# client COMMAND...: to a server that continues. Checked.
+chances=1
+
+# client COMMAND...: to a server that continues, as often as $chances allows. Checked.
 client() {
-	if as_client "$@" >"$SCRATCH/client.log" 2>&1; then
-		ok "$place: $*"
-	else
-		fail "$place: $* ($?)"
-		show_both
-	fi
+	local tries status again=''
+	for ((tries = 1;; tries++)); do
+		as_client "$@" >"$SCRATCH/client.log" 2>&1 && ok "$place: $*$again" && return
+		status=$?
+		[ $tries -lt "$chances" ] || break
+		again=', tried again'
+	done
+	fail "$place: $* ($status)"
+	show_both
 }
 
 # once_both SERVER... -- CLIENT...: both end well.
@@ -87,7 +92,6 @@ once_both() {
 }
 
 # both SERVER... -- CLIENT...: the same, as often as $chances allows; three times if they have given up. Checked.
-chances=1
 both() {
 	local tries again=''
 	for ((tries = 1;; tries++)); do
