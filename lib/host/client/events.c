@@ -12,10 +12,10 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "doorbell.h"
 #include "share-in-place/sharing.h"
 #include "context.h"
 #include "events.h"
-#include "post.h"
 #include "qp.h"
 
 enum {

@@ -12,8 +12,8 @@
 #include "base/ip.h"
 #include "context.h"
 #include "cq.h"
+#include "doorbell.h"
 #include "events.h"
-#include "post.h"
 #include "qp.h"
 #include "regions.h"
 

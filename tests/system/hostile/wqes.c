@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "doorbell.h"
 #include "hostile.h"
-#include "post.h"
 
 enum { SLOTS = 16, UNITS_MAX = 10 };
 

@@ -3,6 +3,7 @@
 #define CLIENT_RINGS_H
 /* A queue pair and a CQ of libsofthca in memory, without a daemon: the test takes the doorbells and
  * writes the completions. */
+#include "doorbell.h"
 #include "test.h"
 #include <sys/mman.h>
 #include <sys/eventfd.h>
@@ -10,7 +11,6 @@
 #include "context.h"
 #include "cq.h"
 #include "events.h"
-#include "post.h"
 #include "qp.h"
 #include "srq.h"
 
