@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include "base/look.h"
 #include "host-abi/control.h"
 #include "host-abi/cqe.h"
@@ -153,9 +154,11 @@ struct doorbell_fifo {
 	struct spin lock CACHE_LINE;
 	uint32_t produced; /* doorbells ever rung */
 	uint32_t consumed; /* of them, as last seen */
-	uint32_t unrung;   /* atomic: doorbells that wait for room in it */
 	uint32_t qps;	   /* that ring here; context.lock */
 	struct uar_page *page;
+	/* Those of which a doorbell waits for room. With lock; the count may be read without. */
+	TAILQ_HEAD(, softhca_qp) waiting;
+	uint32_t waiting_qps;
 };
 
 struct softhca_context {
@@ -346,6 +349,8 @@ struct softhca_qp {
 	struct posting
 		unrung; /* posted, but its doorbell found no room; before: NULL if none; sq.lock */
 	uint8_t receives_unrung; /* the same for ring_for_receives(); atomic */
+	int8_t waits; /* that many doorbells of its, in fifo->waiting if any; fifo->lock */
+	TAILQ_ENTRY(softhca_qp) waiting;
 };
 
 #endif

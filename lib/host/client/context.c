@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "context.h"
 #include "cq.h"
+#include "doorbell.h"
 #include "events.h"
 #include "qp.h"
 #include "regions.h"
@@ -156,7 +157,7 @@ static int hello(struct softhca_context *ctx, const char *device)
 		return -errno;
 	ctx->page = page;
 	for (unsigned int i = 0; i < UAR_PAGES; i++)
-		ctx->fifo[i].page = &ctx->page->uar[i];
+		fifo_init(&ctx->fifo[i], &ctx->page->uar[i]);
 	rc = ctx_call(ctx, CONTROL_HELLO, &in, sizeof(in), &ctx->hello, sizeof(ctx->hello), fd,
 		      &ctx->bell);
 	close(fd);

@@ -24,6 +24,12 @@ static void kick(struct softhca_context *ctx, uint32_t rung)
 		return; /* full: so many kicks have not been counted */
 }
 
+void fifo_init(struct doorbell_fifo *f, struct uar_page *page)
+{
+	*f = (struct doorbell_fifo){.page = page};
+	TAILQ_INIT(&f->waiting);
+}
+
 /* Its lock is held. */
 static inline bool fifo_has_room(struct doorbell_fifo *f)
 {
@@ -61,14 +67,29 @@ bool ring(struct softhca_qp *qp, uint32_t word0, uint32_t word1)
 
 void unrung_add(struct softhca_qp *qp)
 {
-	__atomic_fetch_add(&qp->fifo->unrung, 1, __ATOMIC_RELAXED);
+	struct doorbell_fifo *f = qp->fifo;
+
+	spin_lock(&f->lock);
+	if (qp->waits++ == 0) {
+		TAILQ_INSERT_TAIL(&f->waiting, qp, waiting);
+		__atomic_store_n(&f->waiting_qps, f->waiting_qps + 1, __ATOMIC_RELAXED);
+	}
+	spin_unlock(&f->lock);
 	if (__atomic_fetch_add(&qp->node.ctx->unrung, 1, __ATOMIC_RELAXED) == 0)
 		events_wake(qp->node.ctx);
 }
 
+/* It may overtake unrung_add(): then that does nothing more. */
 static void unrung_remove(struct softhca_qp *qp)
 {
-	__atomic_fetch_sub(&qp->fifo->unrung, 1, __ATOMIC_RELAXED);
+	struct doorbell_fifo *f = qp->fifo;
+
+	spin_lock(&f->lock);
+	if (--qp->waits == 0) {
+		TAILQ_REMOVE(&f->waiting, qp, waiting);
+		__atomic_store_n(&f->waiting_qps, f->waiting_qps - 1, __ATOMIC_RELAXED);
+	}
+	spin_unlock(&f->lock);
 	__atomic_fetch_sub(&qp->node.ctx->unrung, 1, __ATOMIC_RELAXED);
 }
 
@@ -101,38 +122,49 @@ void unrung_forget(struct softhca_qp *qp)
 	chain_rung(qp);
 }
 
-/* Is there room for some doorbell that waits? */
-static bool some_may_ring(struct softhca_context *ctx)
+/* If a doorbell that waits there can be rung: the queue pair that waits longest. From now on it is
+ * the one that waits shortest, in case its doorbell cannot be rung now. */
+static struct softhca_qp *first_waiting(struct doorbell_fifo *f)
 {
-	bool room = false;
+	struct softhca_qp *qp = NULL;
 
-	for (struct doorbell_fifo *f = ctx->fifo; !room && f < ctx->fifo + UAR_PAGES; f++) {
-		if (!__atomic_load_n(&f->unrung, __ATOMIC_RELAXED))
-			continue;
-		spin_lock(&f->lock);
-		room = fifo_has_room(f);
-		spin_unlock(&f->lock);
+	spin_lock(&f->lock);
+	if (!TAILQ_EMPTY(&f->waiting) && fifo_has_room(f)) {
+		qp = TAILQ_FIRST(&f->waiting);
+		TAILQ_REMOVE(&f->waiting, qp, waiting);
+		TAILQ_INSERT_TAIL(&f->waiting, qp, waiting);
 	}
-	return room;
+	spin_unlock(&f->lock);
+	return qp;
+}
+
+static void ring_waiting(struct softhca_qp *qp)
+{
+	if (__atomic_exchange_n(&qp->receives_unrung, 0, __ATOMIC_RELAXED)) {
+		unrung_remove(qp);
+		ring_for_receives(qp);
+	}
+	if (!spin_trylock(&qp->sq.lock))
+		return; /* it is being posted to */
+	ring_chain(qp);
+	spin_unlock(&qp->sq.lock);
 }
 
 void ring_unrung(struct softhca_context *ctx)
 {
-	/* Do not wait: the holder of the context's lock may keep it for long, and a poller tries
-	 * again. */
-	if (!some_may_ring(ctx) || pthread_mutex_trylock(&ctx->lock))
-		return;
-	for (struct node *at = ctx->nodes[NODE_QP]; at; at = at->next) {
-		struct softhca_qp *qp = (struct softhca_qp *)at;
+	struct softhca_qp *qp;
+	uint32_t n;
 
-		if (__atomic_exchange_n(&qp->receives_unrung, 0, __ATOMIC_RELAXED)) {
-			unrung_remove(qp);
-			ring_for_receives(qp);
+	/* Do not wait: the holder of the context's lock, without which no queue pair goes away, may
+	 * keep it for long, and a poller tries again. */
+	if (pthread_mutex_trylock(&ctx->lock))
+		return;
+	for (struct doorbell_fifo *f = ctx->fifo; f < ctx->fifo + UAR_PAGES; f++)
+		for (n = __atomic_load_n(&f->waiting_qps, __ATOMIC_RELAXED); n; n--) {
+			qp = first_waiting(f);
+			if (!qp)
+				break;
+			ring_waiting(qp);
 		}
-		if (!spin_trylock(&qp->sq.lock))
-			continue; /* it is being posted to */
-		ring_chain(qp);
-		spin_unlock(&qp->sq.lock);
-	}
 	pthread_mutex_unlock(&ctx->lock);
 }

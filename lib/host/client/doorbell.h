@@ -4,6 +4,8 @@
 /* Doorbells, and those for which there is no room. */
 #include "client_priv.h"
 
+/* A FIFO in which nothing has been rung. */
+void fifo_init(struct doorbell_fifo *f, struct uar_page *page);
 /* Rings one doorbell of the QP. False: its FIFO is full. */
 bool ring(struct softhca_qp *qp, uint32_t word0, uint32_t word1);
 /* Makes the daemon look at the QP's receive queue, as soon as its FIFO has room: it flushes
@@ -14,8 +16,9 @@ void ring_for_receives(struct softhca_qp *qp);
 void unrung_add(struct softhca_qp *qp);
 /* The chain (softhca_qp.unrung), if there is one, waits no more. sq.lock is held. */
 void chain_rung(struct softhca_qp *qp);
-/* Rings as many of the waiting doorbells (context.unrung) as there is room for. Never waits: if
- * another thread holds context.lock or posts, some stay. */
+/* Rings as many of the waiting doorbells (context.unrung) as there is room for, those of the queue
+ * pair that waits longest first. Never waits: if another thread holds context.lock or posts, some
+ * stay. */
 void ring_unrung(struct softhca_context *ctx);
 /* The QP is reset or destroyed: forgets its waiting doorbells. context.lock is held. */
 void unrung_forget(struct softhca_qp *qp);

@@ -3,13 +3,13 @@
 #define CLIENT_RINGS_H
 /* A queue pair and a CQ of libsofthca in memory, without a daemon: the test takes the doorbells and
  * writes the completions. */
-#include "doorbell.h"
 #include "test.h"
 #include <sys/mman.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include "context.h"
 #include "cq.h"
+#include "doorbell.h"
 #include "events.h"
 #include "qp.h"
 #include "srq.h"
@@ -62,7 +62,7 @@ static inline int setup(void **state)
 	qp = zeroed(sizeof(*qp));
 	qp->node.ctx = ctx;
 	qp->fifo = ctx->fifo;
-	*qp->fifo = (struct doorbell_fifo){.page = ctx->page->uar};
+	fifo_init(qp->fifo, ctx->page->uar);
 	ctx->engines = 1;
 	qp->number = NUMBER;
 	qp->state = SOFTHCA_QPS_RTS;

@@ -220,7 +220,6 @@ static void fill_fifo(void)
 {
 	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND};
 
-	ctx->nodes[NODE_QP] = &qp->node;
 	for (int i = 0; i < UAR_DOORBELLS; i++) {
 		qp->sq.tail = qp->sq.head;
 		assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
@@ -310,6 +309,39 @@ TEST_WITH(doorbells__of_a_failed_queue_pair_wait_for_room, setup, teardown)
 	assert_int_equal(ctx->unrung, 1);
 	unrung_forget(qp);
 	assert_int_equal(ctx->unrung, 0);
+}
+
+/* Once there is room, that of the queue pair comes first that has waited longest; one that is being
+ * posted to holds up no other. */
+TEST_WITH(doorbells__wait_in_turn, setup, teardown)
+{
+	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND};
+	struct softhca_qp other = *qp;
+	struct softhca_wc wc;
+
+	other.number = NUMBER + 1;
+	fill_fifo();
+	other.sq.tail = other.sq.head;
+	ring_for_receives(&other);
+	ring_for_receives(qp);
+	take_doorbell();
+	softhca_poll_cq(cq, 1, &wc);
+	assert_int_equal(softhca_post_send(&other, &wr, NULL), 0);
+	assert_int_equal(ctx->unrung, 2);
+	take_doorbell();
+	softhca_poll_cq(cq, 1, &wc);
+	assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
+	for (int i = 2; i < UAR_DOORBELLS; i++)
+		take_doorbell();
+	spin_lock(&other.sq.lock);
+	softhca_poll_cq(cq, 1, &wc);
+	spin_unlock(&other.sq.lock);
+	assert_int_equal(ctx->unrung, 1);
+	softhca_poll_cq(cq, 1, &wc);
+	assert_int_equal(ctx->unrung, 0);
+	for (uint32_t n = 0; n < 4; n++)
+		assert_int_equal(take_doorbell() >> 32 >> DOORBELL_QPN_SHIFT, NUMBER + !(n % 3));
+	assert_false(doorbell_waits());
 }
 
 TEST_WITH(doorbells__full_fifo_of_a_dead_daemon, setup, teardown)
