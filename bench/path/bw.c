@@ -81,11 +81,12 @@ static uint64_t posted(const struct run *r)
 
 static void note_peak(struct run *r, uint64_t now)
 {
-	uint64_t messages = posted(r);
+	uint64_t messages;
 	double mpps;
 
 	if (now - r->peak_ns < PEAK_STRETCH_NS)
-		return;
+		return; /* posted() would look at each queue pair */
+	messages = posted(r);
 	mpps = (double)(messages - r->peak_messages) * 1e3 / (double)(now - r->peak_ns);
 	if (mpps > r->peak_mpps)
 		r->peak_mpps = mpps;
