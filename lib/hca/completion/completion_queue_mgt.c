@@ -244,9 +244,14 @@ static bool lost(struct completion *c, struct counters *counters, struct cq *q)
 /* reserved2 of a backlog's entries. */
 enum { LOG_WRITTEN = 1, LOG_SOLICITED = 2 };
 
-/* opcode, is_send, reserved2 and owner are one word, written last. */
+/* opcode, is_send, reserved2 and owner are one word, written last. The two that are read here are
+ * atomic for the compiler's sake: it would read both at once, and where the caller has just written
+ * each by itself such a load waits until all stores before have left the store buffer. */
 static inline void write_entry(struct cqe *to, const struct cqe *entry, uint32_t reserved2)
 {
+	uint32_t opcode = __atomic_load_n(&entry->opcode, __ATOMIC_RELAXED);
+	uint32_t is_send = __atomic_load_n(&entry->is_send, __ATOMIC_RELAXED);
+
 	to->my_qpn = entry->my_qpn;
 	to->reserved = 0;
 	to->remote_qpn = entry->remote_qpn;
@@ -254,8 +259,7 @@ static inline void write_entry(struct cqe *to, const struct cqe *entry, uint32_t
 	to->imm_or_error = entry->imm_or_error;
 	to->byte_count = entry->byte_count;
 	to->wqe_offset = entry->wqe_offset;
-	__atomic_store_n((uint32_t *)&to->opcode,
-			 entry->opcode | (uint32_t)entry->is_send << 8 | reserved2 << 16,
+	__atomic_store_n((uint32_t *)&to->opcode, opcode | is_send << 8 | reserved2 << 16,
 			 __ATOMIC_RELEASE);
 }
 
