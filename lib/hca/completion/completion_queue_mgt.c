@@ -211,23 +211,30 @@ static bool full(struct cq *q, uint64_t produced)
 	return !cq_has_room(q, produced, consumed);
 }
 
-/* Reserves a place, or fails when the client has not consumed enough. Reads the client's index only
- * when the last one seen leaves no room. `alone`: no other thread reserves a place now. */
-static bool cq_reserve(struct cq *q, bool alone, uint64_t *place)
+/* Is there room for n more? Reads the client's index only when the last one seen leaves none. */
+static bool has_room_for(struct cq *q, uint64_t produced, uint32_t n)
+{
+	uint64_t last = produced + n - 1;
+	/* a client that frees a place has read its entry */
+	uint32_t consumed = __atomic_load_n(&q->consumed, __ATOMIC_ACQUIRE);
+
+	return likely(cq_has_room(q, last, consumed)) || !full(q, last);
+}
+
+/* Reserves n places, or fails when the client has not consumed enough. `alone`: no other thread
+ * reserves a place now. */
+static bool cq_reserve(struct cq *q, bool alone, uint32_t n, uint64_t *place)
 {
 	uint64_t produced = __atomic_load_n(&q->produced, __ATOMIC_RELAXED);
 
 	do {
-		/* a client that frees a place has read its entry */
-		uint32_t consumed = __atomic_load_n(&q->consumed, __ATOMIC_ACQUIRE);
-
-		if (unlikely(!cq_has_room(q, produced, consumed) && full(q, produced)))
+		if (unlikely(!has_room_for(q, produced, n)))
 			return false;
 		if (likely(alone)) {
-			__atomic_store_n(&q->produced, produced + 1, __ATOMIC_RELAXED);
+			__atomic_store_n(&q->produced, produced + n, __ATOMIC_RELAXED);
 			break;
 		}
-	} while (!__atomic_compare_exchange_n(&q->produced, &produced, produced + 1, true,
+	} while (!__atomic_compare_exchange_n(&q->produced, &produced, produced + n, true,
 					      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
 	*place = produced;
 	return true;
@@ -244,13 +251,13 @@ static bool lost(struct completion *c, struct counters *counters, struct cq *q)
 /* reserved2 of a backlog's entries. */
 enum { LOG_WRITTEN = 1, LOG_SOLICITED = 2 };
 
-/* opcode, is_send, reserved2 and owner are one word, written last. The two that are read here are
- * atomic for the compiler's sake: it would read both at once, and where the caller has just written
- * each by itself such a load waits until all stores before have left the store buffer. */
+/* opcode, is_send, reserved2 and owner are one word, written last. The compiler must not read two of
+ * them at once: where the caller has just written each by itself, such a load waits until all stores
+ * before have left the store buffer. */
 static inline void write_entry(struct cqe *to, const struct cqe *entry, uint32_t reserved2)
 {
-	uint32_t opcode = __atomic_load_n(&entry->opcode, __ATOMIC_RELAXED);
-	uint32_t is_send = __atomic_load_n(&entry->is_send, __ATOMIC_RELAXED);
+	uint32_t opcode = *(const volatile uint8_t *)&entry->opcode;
+	uint32_t is_send = *(const volatile uint8_t *)&entry->is_send;
 
 	to->my_qpn = entry->my_qpn;
 	to->reserved = 0;
@@ -263,15 +270,21 @@ static inline void write_entry(struct cqe *to, const struct cqe *entry, uint32_t
 			 __ATOMIC_RELEASE);
 }
 
-/* How far ahead of an entry the line of a later one is prefetched. The CPU of the client has it, who
- * has read what was there before and polls a nearer entry: each write would wait for the line. */
+/* How far ahead of an entry that comes alone the line of a later one is prefetched. */
 enum { ENTRIES_AHEAD = 8 };
+
+/* The CPU of the client has its line, who has read what was there before and polls a nearer entry:
+ * the write would wait for it. */
+static inline void prefetch_entry(const struct cq *q, uint64_t place)
+{
+	__builtin_prefetch(&q->buffer[place & q->mask], 1);
+}
 
 static inline void cq_write_entry(struct completion *c, struct counters *counters, struct cq *q,
 				  uint64_t place, const struct cqe *entry, bool solicited)
 {
 	write_entry(&q->buffer[place & q->mask], entry, 0);
-	__builtin_prefetch(&q->buffer[(place + ENTRIES_AHEAD) & q->mask], 1);
+	prefetch_entry(q, place + ENTRIES_AHEAD);
 	count(counters, COUNTER_cqes);
 	touch(c, counters, q, solicited || entry->opcode == USER_INVALID);
 }
@@ -305,7 +318,7 @@ enum completion_answer cq_place(struct completion *c, struct counters *counters,
 	struct cq *q = open_cq(c, counters, cqn, &answer);
 
 	if (unlikely(q && (__atomic_load_n(&q->stop, __ATOMIC_RELAXED) & CQ_STOP_OVERRUN ||
-			   !cq_reserve(q, c->one_lcore, place)))) {
+			   !cq_reserve(q, c->one_lcore, 1, place)))) {
 		lost(c, counters, q);
 		return COMPLETION_LOST;
 	}
@@ -379,9 +392,59 @@ bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, cons
 	stop = __atomic_load_n(&q->stop, __ATOMIC_ACQUIRE);
 	if (unlikely(stop & CQ_STOP_HELD))
 		return post_backlog(c, counters, q, entry, solicited);
-	if (unlikely(stop || !cq_reserve(q, c->one_lcore, &place)))
+	if (unlikely(stop || !cq_reserve(q, c->one_lcore, 1, &place)))
 		return lost(c, counters, q);
 	cq_write_entry(c, counters, q, place, entry, solicited);
+	return true;
+}
+
+static bool post_each(struct completion *c, struct counters *counters, uint32_t cqn,
+		      const struct cqe *entry, uint32_t n, bool solicited)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (unlikely(!cq_post(c, counters, cqn, &entry[i], solicited)))
+			return false;
+	return true;
+}
+
+/* Backwards: the client, who polls the first place, sees all of them at once. Else it would take
+ * each line from us as soon as it holds one entry, and we would wait for it for the next. */
+static void write_burst(struct cq *q, uint64_t place, const struct cqe *entry, uint32_t n)
+{
+	const uint32_t ahead = n;
+
+	while (n--) {
+		write_entry(&q->buffer[(place + n) & q->mask], &entry[n], 0);
+		prefetch_entry(q, place + n + ahead);
+	}
+}
+
+/* Does it exist, and is it neither held nor overrun? */
+static inline bool is_plain(const struct cq *q, uint32_t cqn)
+{
+	return __atomic_load_n(&q->cqn, __ATOMIC_ACQUIRE) == cqn &&
+	       !__atomic_load_n(&q->stop, __ATOMIC_ACQUIRE);
+}
+
+bool cq_accepts(const struct completion *c, uint32_t cqn, uint32_t n)
+{
+	struct cq *q = &c->cqs[cqn & c->cq_mask];
+
+	return is_plain(q, cqn) &&
+	       has_room_for(q, __atomic_load_n(&q->produced, __ATOMIC_RELAXED), n);
+}
+
+bool cq_post_burst(struct completion *c, struct counters *counters, uint32_t cqn,
+		   const struct cqe *entry, uint32_t n, bool solicited)
+{
+	struct cq *q = &c->cqs[cqn & c->cq_mask];
+	uint64_t place;
+
+	if (n == 1 || unlikely(!is_plain(q, cqn) || !cq_reserve(q, c->one_lcore, n, &place)))
+		return post_each(c, counters, cqn, entry, n, solicited);
+	write_burst(q, place, entry, n);
+	count_n(counters, COUNTER_cqes, n);
+	touch(c, counters, q, solicited);
 	return true;
 }
 
@@ -434,7 +497,7 @@ static void unlog(struct completion *c, struct counters *counters, struct cq *q,
 
 	while (!__atomic_load_n((const uint32_t *)&entry->opcode, __ATOMIC_ACQUIRE))
 		rte_pause();
-	if (cq_reserve(q, false, &place))
+	if (cq_reserve(q, false, 1, &place))
 		cq_write_entry(c, counters, q, place, entry, entry->reserved2 & LOG_SOLICITED);
 	else
 		lost(c, counters, q);

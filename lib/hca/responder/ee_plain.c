@@ -6,6 +6,7 @@
  * Stage responder_exec.
  */
 #include "base/copy_bytes.h"
+#include "completion/completion.h"
 #include "ee_plain.h"
 #include "ee_train.h"
 #include "pipeline/train.h"
@@ -32,11 +33,11 @@ static inline bool write_plain(struct engine *e, const struct qp *qp, const stru
 	return true;
 }
 
-static inline bool send_plain(struct engine *e, struct counters *c, struct qp *qp,
-			      const struct arrival *a)
+/* The completion is the caller's to post. */
+static inline bool send_plain(struct engine *e, struct qp *qp, const struct arrival *a,
+			      struct cqe *cqe)
 {
 	uint32_t bytes = a->payload_bytes;
-	struct cqe cqe = {.opcode = USER_RECV, .remote_qpn = qp->dest_qpn, .byte_count = bytes};
 	struct rwm_entry entry;
 	uint8_t *to;
 
@@ -44,19 +45,35 @@ static inline bool send_plain(struct engine *e, struct counters *c, struct qp *q
 	    unlikely(!ee_map_entry(e, qp, &entry, bytes, &to)))
 		return false;
 	copy_bytes(to, a->payload, bytes);
-	ee_complete(e, c, qp, &cqe, a->headers.se);
+	*cqe = (struct cqe){.opcode = USER_RECV,
+			    .my_qpn = qp_number(qp),
+			    .remote_qpn = qp->dest_qpn,
+			    .byte_count = bytes,
+			    .wqe_offset = rwm_wqe_offset(qp)};
 	rwm_release_wqe(qp);
 	call_note(&e->stage[STAGE_RESPONDER_EXEC], CALL_EE_RWM, EE_RWM_CALLS_PLAIN);
 	return true;
 }
 
-/* Executes a WRITE or SEND that is_plain(). False: nothing has changed. */
-static inline bool execute_one(struct engine *e, struct counters *c, struct qp *qp,
-			       const struct arrival *a)
+/* Executes a WRITE or SEND that is_plain(). A SEND's completion is left in *cqe. False: nothing has
+ * changed. */
+static inline bool execute_one(struct engine *e, struct qp *qp, const struct arrival *a,
+			       struct cqe *cqe)
 {
 	if (a->headers.opcode == WIRE_RC_WRITE_ONLY)
 		return write_plain(e, qp, a);
-	return a->headers.opcode == WIRE_RC_SEND_ONLY && send_plain(e, c, qp, a);
+	return a->headers.opcode == WIRE_RC_SEND_ONLY && send_plain(e, qp, a, cqe);
+}
+
+/* Posts the completions of n of them, if they are SENDs like a. */
+static inline void complete(struct engine *e, struct counters *c, struct qp *qp,
+			    const struct arrival *a, const struct cqe *cqe, uint32_t n,
+			    bool solicited)
+{
+	if (a->headers.opcode != WIRE_RC_SEND_ONLY)
+		return;
+	if (unlikely(!cq_post_burst(e->completion, c, qp->cqn_rcv, cqe, n, solicited)))
+		qp_completion_lost(e, c, qp);
 }
 
 /* Accounts for `n` executed single-packet messages of `bytes` each. */
@@ -81,19 +98,34 @@ static inline void answer(struct execution_engine *ee, struct qp *qp, struct rte
 
 /* ---- trains in parts ---- */
 
-/* Executes WRITEs or SENDs, as many from the front as are regular. A SEND may be the last: its
- * completion may find no room. */
+/* Executes WRITEs or SENDs, as many from the front as are regular. Completions of SENDs are posted
+ * together; one by one if the last ones may find no room, because none may be executed behind one
+ * whose completion is lost. */
 static enum ee_plain execute_parts(struct engine *e, struct execution_engine *ee,
 				   struct counters *c, struct qp *qp, struct rte_mbuf *m)
 {
 	struct arrival *a = arrival_of(m);
-	uint32_t n = 0, packets = a->packets;
+	uint32_t n = 0, completed = 0, packets = a->packets, together = packets;
+	struct cqe cqe[TRAIN_PACKETS_MAX];
+	bool solicited = false;
 
-	while (n < packets && likely(qp_receives(qp_state(qp)) && execute_one(e, c, qp, a)))
-		if (++n < packets)
+	if (a->headers.opcode == WIRE_RC_SEND_ONLY &&
+	    unlikely(!cq_accepts(e->completion, qp->cqn_rcv, packets)))
+		together = 1;
+	while (n < packets && likely(qp_receives(qp_state(qp)) && execute_one(e, qp, a, &cqe[n]))) {
+		solicited |= a->headers.se;
+		n++;
+		if (n - completed == together) {
+			complete(e, c, qp, a, &cqe[completed], together, solicited);
+			completed = n;
+		}
+		if (n < packets)
 			train_advance(a, 1);
+	}
 	if (unlikely(!n))
 		return EE_PLAIN_NOT;
+	if (unlikely(n > completed))
+		complete(e, c, qp, a, &cqe[completed], n - completed, solicited);
 	executed(ee, c, qp, a->payload_bytes, n);
 	if (unlikely(n < packets))
 		return EE_PLAIN_PART;
@@ -222,9 +254,11 @@ enum ee_plain ee_execute_plain(struct engine *e, struct execution_engine *ee, st
 {
 	const struct arrival *a = arrival_of(m);
 	struct qp *qp = ee->last;
+	struct cqe cqe;
 
 	if (likely(a->packets <= 1)) {
-		if (qp && is_plain(qp, a) && execute_one(e, c, qp, a)) {
+		if (qp && is_plain(qp, a) && execute_one(e, qp, a, &cqe)) {
+			complete(e, c, qp, a, &cqe, 1, a->headers.se);
 			executed(ee, c, qp, a->payload_bytes, 1);
 			answer(ee, qp, m);
 			return EE_PLAIN;

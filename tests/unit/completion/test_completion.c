@@ -59,6 +59,61 @@ TEST(cq_post__overrun)
 	assert_false(take_event(&ev)); /* said once */
 }
 
+/* n of them; the number of the first. */
+static bool post_burst(uint32_t first, uint32_t n, bool solicited)
+{
+	struct cqe entry[TRAIN_PACKETS_MAX] = {0};
+
+	for (uint32_t i = 0; i < n; i++)
+		entry[i].my_qpn = first + i;
+	return cq_post_burst(&completion, &counters, CQN, entry, n, solicited);
+}
+
+static void expect_taken(uint32_t first, uint32_t n)
+{
+	struct cqe c;
+
+	for (uint32_t i = 0; i < n; i++) {
+		assert_true(take_cqe(&c));
+		assert_int_equal(c.my_qpn, first + i);
+	}
+	assert_false(take_cqe(&c));
+}
+
+TEST(cq_post_burst__in_order)
+{
+	uint32_t number = 0;
+	struct eqe ev;
+
+	for (uint32_t n = 1; n <= TRAIN_PACKETS_MAX; number += n, n++) {
+		assert_true(post_burst(number, n, false));
+		expect_taken(number, n);
+	}
+	assert_int_equal(counter_read(&counters, COUNTER_cqes), number);
+	record.arm_solicited = 1;
+	assert_true(post_burst(0, 2, false));
+	completion_round(&completion, &counters);
+	assert_false(take_event(&ev));
+	assert_true(post_burst(2, 2, true));
+	completion_round(&completion, &counters);
+	assert_true(take_event(&ev));
+}
+
+/* Those for which there is room are there. */
+TEST(cq_post_burst__overruns)
+{
+	struct eqe ev;
+
+	for (uint32_t i = 0; i < ENTRIES - 3; i++)
+		assert_true(post(i, false));
+	assert_false(post_burst(ENTRIES - 3, 5, false));
+	assert_int_equal(counter_read(&counters, COUNTER_cq_overruns), 1);
+	assert_true(take_event(&ev));
+	assert_int_equal(ev.type, EQE_CQ_ERROR);
+	expect_taken(0, ENTRIES);
+	assert_false(post_burst(0, 2, false));
+}
+
 /* An index that the client made up: at worst its own queue suffers. */
 TEST(cq_post__hostile_consumer_index)
 {
@@ -446,6 +501,16 @@ TEST(cq_post__last_place)
 		assert_true(post(ENTRIES + i, false)); /* full again */
 	}
 	assert_false(post(0, false));
+}
+
+TEST(cq_hold__keeps_a_burst)
+{
+	assert_true(post(0, false));
+	hold();
+	assert_true(post_burst(1, 5, false));
+	expect_taken(0, 1);
+	assert_int_equal(cq_release(&completion, &counters, CQN), 0);
+	expect_taken(1, 5);
 }
 
 /* Completions of an overrun CQ are lost while it is held, as before. */

@@ -184,6 +184,12 @@ enum completion_answer cq_fill(struct completion *c, struct counters *counters, 
  */
 bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, const struct cqe *entry,
 	     bool solicited);
+/* Would it take n more now? Only other lcores that complete into it can then be quicker. */
+bool cq_accepts(const struct completion *c, uint32_t cqn, uint32_t n);
+/* The same of n completions, 1 to TRAIN_PACKETS_MAX, in order. False: one is lost, and those behind
+ * it. */
+bool cq_post_burst(struct completion *c, struct counters *counters, uint32_t cqn,
+		   const struct cqe *entry, uint32_t n, bool solicited);
 
 /* All steps of an event. Data path or control thread. False if its queue is destroyed, does not
  * accept the type, or was full: then the event becomes pending, except EQE_COMPLETION, which the
