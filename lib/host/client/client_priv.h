@@ -346,10 +346,13 @@ struct softhca_qp {
 	struct work_queue sq, rq;
 	struct posting batch;	  /* softhca_post_start() to _end(); sq.lock */
 	struct open_request open; /* the same */
-	struct posting
-		unrung; /* posted, but its doorbell found no room; before: NULL if none; sq.lock */
-	uint8_t receives_unrung; /* the same for ring_for_receives(); atomic */
-	int8_t waits; /* that many doorbells of its, in fifo->waiting if any; fifo->lock */
+
+	/* Posted, but its doorbell found no room; before: NULL if none. sq.lock. */
+	struct posting unrung;
+	/* Doorbells that wait: that one, that of ring_for_receives(). Atomic. */
+	uint8_t chain_unrung, receives_unrung;
+	/* How many they are; in fifo->waiting if any. fifo->lock. */
+	int8_t waits;
 	TAILQ_ENTRY(softhca_qp) waiting;
 };
 

@@ -65,7 +65,10 @@ bool ring(struct softhca_qp *qp, uint32_t word0, uint32_t word1)
 
 /* ---- doorbells for which there was no room ---- */
 
-void unrung_add(struct softhca_qp *qp)
+/* One more doorbell waits, or one fewer; the dispatcher, if there is one, sees to it. The two calls
+ * for one doorbell may come in the other order, from two threads: then the second undoes the
+ * first. */
+static void unrung_add(struct softhca_qp *qp)
 {
 	struct doorbell_fifo *f = qp->fifo;
 
@@ -79,7 +82,6 @@ void unrung_add(struct softhca_qp *qp)
 		events_wake(qp->node.ctx);
 }
 
-/* It may overtake unrung_add(): then that does nothing more. */
 static void unrung_remove(struct softhca_qp *qp)
 {
 	struct doorbell_fifo *f = qp->fifo;
@@ -93,33 +95,64 @@ static void unrung_remove(struct softhca_qp *qp)
 	__atomic_fetch_sub(&qp->node.ctx->unrung, 1, __ATOMIC_RELAXED);
 }
 
+/* Each doorbell that waits has a flag, so that it is counted once, whoever posts, rings or forgets it
+ * at the same time. */
+static void waits(struct softhca_qp *qp, uint8_t *flag)
+{
+	if (!__atomic_exchange_n(flag, 1, __ATOMIC_RELAXED))
+		unrung_add(qp);
+}
+
+static bool waits_no_more(struct softhca_qp *qp, uint8_t *flag)
+{
+	if (!__atomic_exchange_n(flag, 0, __ATOMIC_RELAXED))
+		return false;
+	unrung_remove(qp);
+	return true;
+}
+
 void ring_for_receives(struct softhca_qp *qp)
 {
-	if (!ring(qp, USER_NOP, qp->number << DOORBELL_QPN_SHIFT) &&
-	    !__atomic_exchange_n(&qp->receives_unrung, 1, __ATOMIC_RELAXED))
-		unrung_add(qp);
+	if (!ring(qp, USER_NOP, qp->number << DOORBELL_QPN_SHIFT))
+		waits(qp, &qp->receives_unrung);
+}
+
+void chain_waits(struct softhca_qp *qp)
+{
+	waits(qp, &qp->chain_unrung);
 }
 
 void chain_rung(struct softhca_qp *qp)
 {
-	if (!qp->unrung.before)
-		return;
 	qp->unrung.before = NULL;
-	unrung_remove(qp);
+	waits_no_more(qp, &qp->chain_unrung);
 }
 
 /* sq.lock is held. */
 static void ring_chain(struct softhca_qp *qp)
 {
-	if (qp->unrung.before && ring(qp, qp->unrung.word0, qp->unrung.word1))
+	/* None, if it was forgotten just when it began to wait. */
+	if (!qp->unrung.before || ring(qp, qp->unrung.word0, qp->unrung.word1))
 		chain_rung(qp);
 }
 
 void unrung_forget(struct softhca_qp *qp)
 {
-	if (__atomic_exchange_n(&qp->receives_unrung, 0, __ATOMIC_RELAXED))
-		unrung_remove(qp);
+	waits_no_more(qp, &qp->receives_unrung);
 	chain_rung(qp);
+}
+
+/* Can some doorbell be rung that waits there? */
+static bool may_ring(struct doorbell_fifo *f)
+{
+	bool room;
+
+	if (!__atomic_load_n(&f->waiting_qps, __ATOMIC_RELAXED))
+		return false;
+	spin_lock(&f->lock);
+	room = fifo_has_room(f);
+	spin_unlock(&f->lock);
+	return room;
 }
 
 /* If a doorbell that waits there can be rung: the queue pair that waits longest. From now on it is
@@ -140,31 +173,34 @@ static struct softhca_qp *first_waiting(struct doorbell_fifo *f)
 
 static void ring_waiting(struct softhca_qp *qp)
 {
-	if (__atomic_exchange_n(&qp->receives_unrung, 0, __ATOMIC_RELAXED)) {
-		unrung_remove(qp);
+	if (waits_no_more(qp, &qp->receives_unrung))
 		ring_for_receives(qp);
-	}
 	if (!spin_trylock(&qp->sq.lock))
 		return; /* it is being posted to */
 	ring_chain(qp);
 	spin_unlock(&qp->sq.lock);
 }
 
-void ring_unrung(struct softhca_context *ctx)
+static void ring_all_waiting(struct doorbell_fifo *f)
 {
 	struct softhca_qp *qp;
-	uint32_t n;
 
-	/* Do not wait: the holder of the context's lock, without which no queue pair goes away, may
-	 * keep it for long, and a poller tries again. */
-	if (pthread_mutex_trylock(&ctx->lock))
-		return;
-	for (struct doorbell_fifo *f = ctx->fifo; f < ctx->fifo + UAR_PAGES; f++)
-		for (n = __atomic_load_n(&f->waiting_qps, __ATOMIC_RELAXED); n; n--) {
-			qp = first_waiting(f);
-			if (!qp)
-				break;
-			ring_waiting(qp);
-		}
-	pthread_mutex_unlock(&ctx->lock);
+	for (uint32_t n = __atomic_load_n(&f->waiting_qps, __ATOMIC_RELAXED); n; n--) {
+		qp = first_waiting(f);
+		if (!qp)
+			break;
+		ring_waiting(qp);
+	}
+}
+
+void ring_unrung(struct softhca_context *ctx)
+{
+	for (struct doorbell_fifo *f = ctx->fifo; f < ctx->fifo + UAR_PAGES; f++) {
+		/* The lock, without which no queue pair goes away, is others', too: not in vain. And
+		 * do not wait: its holder may keep it for long, and a poller tries again. */
+		if (!may_ring(f) || pthread_mutex_trylock(&ctx->lock))
+			continue;
+		ring_all_waiting(f);
+		pthread_mutex_unlock(&ctx->lock);
+	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Posting: writes descriptors into the queues, for which doorbells are rung (doorbell.c). Hot path:
- * no division, no system call. Any thread.
+ * no division, and no system call but those of doorbell.c. Any thread.
  */
 #include <string.h>
 #include "context.h"
@@ -352,13 +352,10 @@ static void posting_drop(struct softhca_qp *qp)
  * itself. The program must be able to go on: its peer may wait for what it does next. */
 static __attribute__((noinline)) int posting_wait(struct softhca_qp *qp, const struct posting *p)
 {
-	bool first = !qp->unrung.before;
-
-	if (first && ctx_gone(qp->node.ctx))
+	if (!qp->unrung.before && ctx_gone(qp->node.ctx))
 		return -EIO;
 	qp->unrung = *p;
-	if (first)
-		unrung_add(qp);
+	chain_waits(qp);
 	return 0;
 }
 

@@ -285,11 +285,13 @@ TEST_WITH(doorbells__of_a_queue_pair_that_is_reset, setup, teardown)
 		assert_int_equal(softhca_modify_qp(qp, &attr, SOFTHCA_QP_STATE), reply.status);
 	}
 	assert_int_equal(ctx->unrung, 0);
+	assert_true(TAILQ_EMPTY(&qp->fifo->waiting));
 }
 
 /* One that fails flushes once there is room. */
 TEST_WITH(doorbells__of_a_failed_queue_pair_wait_for_room, setup, teardown)
 {
+	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND};
 	struct softhca_wc wc;
 
 	fill_fifo();
@@ -306,9 +308,17 @@ TEST_WITH(doorbells__of_a_failed_queue_pair_wait_for_room, setup, teardown)
 	assert_false(doorbell_waits());
 	fill_fifo();
 	ring_for_receives(qp);
-	assert_int_equal(ctx->unrung, 1);
+	assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
+	assert_int_equal(ctx->unrung, 2);
 	unrung_forget(qp);
-	assert_int_equal(ctx->unrung, 0);
+	assert_int_equal(ctx->unrung + qp->waits, 0);
+	assert_true(TAILQ_EMPTY(&qp->fifo->waiting));
+	/* one that is forgotten just when it begins to wait */
+	assert_int_equal(softhca_post_send(qp, &wr, NULL), 0);
+	qp->unrung.before = NULL;
+	take_doorbell();
+	softhca_poll_cq(cq, 1, &wc);
+	assert_int_equal(ctx->unrung + qp->waits, 0);
 }
 
 /* Once there is room, that of the queue pair comes first that has waited longest; one that is being
