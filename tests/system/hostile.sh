@@ -76,7 +76,7 @@ victim3=$started
 sleep 1
 mapfile -t qpns < <(numbers)
 check "$seconds s of attacks, seed $seed, on ${#qpns[@]} queue pairs of others, too" \
-	timeout -k 5 $((seconds + 60)) "$(program tests/system/hostile)" --seconds "$seconds" \
+	timeout -k 5 $((seconds + 120)) "$(program tests/system/hostile)" --seconds "$seconds" \
 	--seed "$seed" "${qpns[@]}"
 sed 's/^/   /' "$SCRATCH/check.log"
 check 'the daemon lives' kill -0 "$daemon"

@@ -30,8 +30,8 @@ struct attacker {
 	uint32_t given; /* the number that the daemon gave last: of a window, a key, a queue */
 };
 
-/* What an attack's process ends with, if it could not begin, and if nothing refused what it did. */
-enum { SET_UP_FAILED = 3, NOT_REFUSED = 4 };
+/* What an attack's process ends with if it could not begin. */
+enum { SET_UP_FAILED = 3 };
 
 /* QPNs of clients that must not be disturbed. */
 extern uint32_t victims[VICTIMS_MAX];

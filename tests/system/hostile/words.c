@@ -76,7 +76,7 @@ static void start_companion(struct attacker *a, void (*act)(struct attacker *a))
 	c = (struct companion){.a = *a, .act = act};
 	c.a.state = draw(a);
 	if (pthread_create(&id, NULL, companion_main, &c))
-		exit(3);
+		exit(SET_UP_FAILED);
 }
 
 /* Traffic that would be in order if the memory stayed as it is. */
