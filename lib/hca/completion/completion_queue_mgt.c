@@ -251,9 +251,9 @@ static bool lost(struct completion *c, struct counters *counters, struct cq *q)
 /* reserved2 of a backlog's entries. */
 enum { LOG_WRITTEN = 1, LOG_SOLICITED = 2 };
 
-/* opcode, is_send, reserved2 and owner are one word, written last. The compiler must not read two of
- * them at once: where the caller has just written each by itself, such a load waits until all stores
- * before have left the store buffer. */
+/* opcode, is_send, reserved2 and owner are one word, written last. The compiler must not read opcode
+ * and is_send at once: where the caller has just written each by itself, such a load waits until all
+ * stores before have left the store buffer. */
 static inline void write_entry(struct cqe *to, const struct cqe *entry, uint32_t reserved2)
 {
 	uint32_t opcode = *(const volatile uint8_t *)&entry->opcode;

@@ -259,7 +259,8 @@ static inline bool write_whole(struct rrc_work *w, const void *data, uint32_t by
 }
 
 /* Takes the answer at w->a, if it continues the run. */
-static inline bool take_whole(struct rrc_work *w, uint8_t opcode, uint32_t next)
+static inline bool take_whole(struct rrc_work *w, uint8_t opcode, uint32_t next,
+			      struct send_completions *completions)
 {
 	const struct arrival *a = w->a;
 	struct rd_element *rd = answered_whole(w->e->mq, w->q, a, opcode, next);
@@ -268,13 +269,15 @@ static inline bool take_whole(struct rrc_work *w, uint8_t opcode, uint32_t next)
 			     ? write_whole(w, &a->headers.orig, sizeof(a->headers.orig))
 			     : write_whole(w, a->payload, a->payload_bytes)))
 		return false;
-	rrc_complete_read(w->e, w->q, rd);
+	rrc_complete_read(w->e, w->q, rd, completions);
 	return true;
 }
 
 /* Accounts for `taken` answers, of `bytes` in all, the last of them at `psn`. */
-static void end_run(struct rrc_work *w, unsigned taken, uint32_t bytes, uint32_t psn)
+static void end_run(struct rrc_work *w, unsigned taken, uint32_t bytes, uint32_t psn,
+		    struct send_completions *completions)
 {
+	completions_post(w->e, w->q, STAGE_REQUESTER_RECV, completions);
 	sem_note(w->e, 3 * taken); /* FETCH_ENTRY, UPDATE_ENTRY, RELEASE_ENTRY */
 	count_n(w->c, COUNTER_read_bytes, bytes);
 	rrc_release_reads(w->e, w->q, taken, taken, psn_add(psn, 1));
@@ -286,16 +289,18 @@ unsigned rrc_take_run(struct engine *e, struct counters *c, struct rte_mbuf *con
 {
 	struct rrc_work w = {.e = e, .c = c, .a = arrival_of(m[0])};
 	uint8_t opcode = w.a->headers.opcode;
+	struct send_completions completions;
 	uint32_t next, bytes = 0;
 	unsigned taken;
 
 	w.q = qp_find(e->qps, w.a->qpn);
 	if (unlikely(!w.q || !run_begins(w.q)))
 		return 0;
+	completions_begin(&completions, w.q);
 	next = qp_next_psn(w.q);
 	for (taken = 0; taken < n; taken++) {
 		w.a = arrival_of(m[taken]);
-		if (w.a->packets > 1 || !take_whole(&w, opcode, next))
+		if (w.a->packets > 1 || !take_whole(&w, opcode, next, &completions))
 			break;
 		bytes += w.a->payload_bytes;
 	}
@@ -303,7 +308,7 @@ unsigned rrc_take_run(struct engine *e, struct counters *c, struct rte_mbuf *con
 		return 0;
 	w.a = arrival_of(m[taken - 1]);
 	rrc_take_credits(&w);
-	end_run(&w, taken, bytes, w.a->headers.psn);
+	end_run(&w, taken, bytes, w.a->headers.psn, &completions);
 	return taken;
 }
 
@@ -313,17 +318,19 @@ static bool take_parts(struct engine *e, struct counters *c, struct rte_mbuf *m)
 	struct arrival *a = arrival_of(m);
 	struct rrc_work w = {.e = e, .c = c, .a = a, .q = qp_find(e->qps, a->qpn)};
 	uint32_t next, packets = a->packets, taken = 0, psn = a->headers.psn;
+	struct send_completions completions;
 
 	if (unlikely(!w.q || !run_begins(w.q)))
 		return false;
+	completions_begin(&completions, w.q);
 	next = qp_next_psn(w.q);
-	while (taken < packets && take_whole(&w, a->headers.opcode, next))
+	while (taken < packets && take_whole(&w, a->headers.opcode, next, &completions))
 		if (++taken < packets)
 			train_advance(a, 1);
 	if (taken == packets)
 		rrc_take_credits(&w);
 	if (taken)
-		end_run(&w, taken, taken * a->payload_bytes, psn_add(psn, taken - 1));
+		end_run(&w, taken, taken * a->payload_bytes, psn_add(psn, taken - 1), &completions);
 	return taken == packets;
 }
 

@@ -12,14 +12,6 @@
 #include "scatter_entry_manager.h"
 #include "send_completion.h"
 
-static void complete_ok(struct engine *e, struct qp *q, uint8_t flags, uint32_t wqe_offset,
-			uint8_t opcode, uint32_t length)
-{
-	if (flags & ELEMENT_SIGNALED)
-		requester_complete(e, q, STAGE_REQUESTER_RECV, OUTCOME_OK, wqe_offset, opcode,
-				   length);
-}
-
 void rrc_advance(struct engine *e, struct qp *q, uint32_t unacked)
 {
 	uint32_t acked;
@@ -65,20 +57,25 @@ void rrc_release(struct engine *e, struct qp *q, uint32_t upto)
 	uint32_t unacked = q->rrc.unacked_psn, left = mq_count(&q->mq.sw), n = 0;
 	struct rd_element *rd = rd_head(e->mq, &q->mq.rd);
 	const struct sw_element *sw = sw_head(e->mq, &q->mq.sw);
+	struct send_completions completions;
 	struct released done;
 
 	done.count = 0;
+	completions_begin(&completions, q);
 	while (n < left && psn_before_eq(sw->psn, upto) && !read_is_older(sw, rd)) {
 		if (unlikely(psn_after(sw_last_psn(sw), upto))) { /* the rest of a train stays */
 			unacked = psn_add(upto, 1);
 			break;
 		}
 		released_add(e, &done, sw->m);
-		complete_ok(e, q, sw->flags, sw->wqe_offset, sw->opcode, sw->length);
+		if (sw->flags & ELEMENT_SIGNALED)
+			completions_add(e, q, STAGE_REQUESTER_RECV, &completions, sw->wqe_offset,
+					sw->opcode, sw->length);
 		unacked = psn_add(sw_last_psn(sw), 1);
 		if (++n < left)
 			sw = &e->mq->sw[sw->next];
 	}
+	completions_post(e, q, STAGE_REQUESTER_RECV, &completions);
 	if (n)
 		sw_pop_run(e->mq, &q->mq.sw, n);
 	released_free(e, &done);
@@ -125,9 +122,12 @@ static __rte_noinline void release_behind(struct engine *e, struct qp *q)
 		q->repeat.ack_behind = 0;
 }
 
-void rrc_complete_read(struct engine *e, struct qp *q, struct rd_element *rd)
+void rrc_complete_read(struct engine *e, struct qp *q, struct rd_element *rd,
+		       struct send_completions *completions)
 {
-	complete_ok(e, q, rd->flags, rd->wqe_offset, rd->opcode, rd->length);
+	if (rd->flags & ELEMENT_SIGNALED)
+		completions_add(e, q, STAGE_REQUESTER_RECV, completions, rd->wqe_offset, rd->opcode,
+				rd->length);
 	sem_pop(e, q, rd->entries);
 	rd_pop(e->mq, &q->mq.rd);
 }
@@ -150,8 +150,11 @@ void rrc_release_reads(struct engine *e, struct qp *q, uint32_t reads, uint32_t 
 void rrc_release_read(struct engine *e, struct qp *q, struct rd_element *rd)
 {
 	uint32_t entries = rd->entries, unacked = psn_add(rd->psn, rd->packets);
+	struct send_completions completion;
 
-	rrc_complete_read(e, q, rd);
+	completions_begin(&completion, q);
+	rrc_complete_read(e, q, rd, &completion);
+	completions_post(e, q, STAGE_REQUESTER_RECV, &completion);
 	sem_note(e, 1);
 	rrc_release_reads(e, q, 1, entries, unacked);
 }

@@ -3,6 +3,7 @@
 #define REQUESTER_RRC_RELEASE_H
 /* RequesterRecvControl: releases the contents of MultiQueue, in order. Stage requester_recv. */
 #include "rrc_work.h"
+#include "send_completion.h"
 
 /* Releases and completes packets up to and including PSN `upto`, or up to an unanswered READ or
  * atomic; advances UPSN, in the latter case to the first response missing. */
@@ -18,9 +19,11 @@ void rrc_release_local(struct engine *e, struct qp *q);
 /* The READ or atomic at the head is answered: completes and releases it, and what may follow. */
 void rrc_release_read(struct engine *e, struct qp *q, struct rd_element *rd);
 
-/* The same for several: each is completed, then they are released together, `reads` of them with
- * `entries` scatter entries in all. `unacked`: UPSN after them. */
-void rrc_complete_read(struct engine *e, struct qp *q, struct rd_element *rd);
+/* The same for several: the completion of each is added to *completions, these are posted, then they
+ * are released together, `reads` of them with `entries` scatter entries in all. `unacked`: UPSN
+ * after them. */
+void rrc_complete_read(struct engine *e, struct qp *q, struct rd_element *rd,
+		       struct send_completions *completions);
 void rrc_release_reads(struct engine *e, struct qp *q, uint32_t reads, uint32_t entries,
 		       uint32_t unacked);
 

@@ -24,16 +24,32 @@ void requester_cqe(struct cqe *out, const struct qp *q, uint32_t qpn, enum wire_
 	}
 }
 
+static void post(struct engine *e, struct qp *q, enum stage_id stage, const struct cqe *cqe,
+		 uint32_t n)
+{
+	struct counters *c = stage_counters(e, stage);
+
+	if (unlikely(!cq_post_burst(e->completion, c, q->cqn_snd, cqe, n, false)))
+		qp_completion_lost(e, c, q);
+}
+
+void completions_post(struct engine *e, struct qp *q, enum stage_id stage,
+		      struct send_completions *s)
+{
+	if (s->count && likely(s->qpn))
+		post(e, q, stage, s->cqe, s->count);
+	s->count = 0;
+}
+
 void requester_complete(struct engine *e, struct qp *q, enum stage_id stage,
 			enum wire_outcome outcome, uint32_t wqe_offset, uint8_t user_opcode,
 			uint32_t length)
 {
-	uint32_t qpn = __atomic_load_n(&q->qpn, __ATOMIC_RELAXED);
+	uint32_t qpn = qp_number(q);
 	struct cqe cqe;
 
-	if (unlikely(!qpn)) /* the CEU is removing the QP: nobody waits for the completion */
+	if (unlikely(!qpn)) /* as in completions_post() */
 		return;
 	requester_cqe(&cqe, q, qpn, outcome, wqe_offset, user_opcode, length);
-	if (unlikely(!cq_post(e->completion, stage_counters(e, stage), q->cqn_snd, &cqe, false)))
-		qp_completion_lost(e, stage_counters(e, stage), q);
+	post(e, q, stage, &cqe, 1);
 }

@@ -11,8 +11,34 @@
 void requester_cqe(struct cqe *out, const struct qp *q, uint32_t qpn, enum wire_outcome outcome,
 		   uint32_t wqe_offset, uint8_t user_opcode, uint32_t length);
 
-/* Writes the completion of a send WQE of an RC QP into its CQ, unless the QP is being removed. A CQ
- * without room has overrun: qp_completion_lost(). Stage `stage`, the caller's. */
+/* Completions of an RC QP that are written into its CQ together, by cq_post_burst(). */
+struct send_completions {
+	uint32_t qpn; /* for all of them; 0: the CEU is removing the QP, nobody waits for them */
+	uint32_t count;
+	struct cqe cqe[BURST];
+};
+
+static inline void completions_begin(struct send_completions *s, const struct qp *q)
+{
+	s->qpn = qp_number(q);
+	s->count = 0;
+}
+
+/* Writes them. A CQ without room has overrun: qp_completion_lost(). Stage `stage`, the caller's. */
+void completions_post(struct engine *e, struct qp *q, enum stage_id stage,
+		      struct send_completions *s);
+
+/* Adds that of a successful WQE. */
+static inline void completions_add(struct engine *e, struct qp *q, enum stage_id stage,
+				   struct send_completions *s, uint32_t wqe_offset,
+				   uint8_t user_opcode, uint32_t length)
+{
+	if (unlikely(s->count == BURST))
+		completions_post(e, q, stage, s);
+	requester_cqe(&s->cqe[s->count++], q, s->qpn, OUTCOME_OK, wqe_offset, user_opcode, length);
+}
+
+/* Writes that of one WQE. */
 void requester_complete(struct engine *e, struct qp *q, enum stage_id stage,
 			enum wire_outcome outcome, uint32_t wqe_offset, uint8_t user_opcode,
 			uint32_t length);

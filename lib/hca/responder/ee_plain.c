@@ -67,12 +67,11 @@ static inline bool execute_one(struct engine *e, struct qp *qp, const struct arr
 
 /* Posts the completions of n of them, if they are SENDs like a. */
 static inline void complete(struct engine *e, struct counters *c, struct qp *qp,
-			    const struct arrival *a, const struct cqe *cqe, uint32_t n,
-			    bool solicited)
+			    const struct arrival *a, const struct cqe *cqe, uint32_t n)
 {
 	if (a->headers.opcode != WIRE_RC_SEND_ONLY)
 		return;
-	if (unlikely(!cq_post_burst(e->completion, c, qp->cqn_rcv, cqe, n, solicited)))
+	if (unlikely(!cq_post_burst(e->completion, c, qp->cqn_rcv, cqe, n, a->headers.se)))
 		qp_completion_lost(e, c, qp);
 }
 
@@ -99,33 +98,30 @@ static inline void answer(struct execution_engine *ee, struct qp *qp, struct rte
 /* ---- trains in parts ---- */
 
 /* Executes WRITEs or SENDs, as many from the front as are regular. Completions of SENDs are posted
- * together; one by one if the last ones may find no room, because none may be executed behind one
- * whose completion is lost. */
+ * together; one by one if there is not room for all of them, because none is executed behind one
+ * whose completion is lost (unless another lcore is just taking that room). */
 static enum ee_plain execute_parts(struct engine *e, struct execution_engine *ee,
 				   struct counters *c, struct qp *qp, struct rte_mbuf *m)
 {
 	struct arrival *a = arrival_of(m);
 	uint32_t n = 0, completed = 0, packets = a->packets, together = packets;
 	struct cqe cqe[TRAIN_PACKETS_MAX];
-	bool solicited = false;
 
 	if (a->headers.opcode == WIRE_RC_SEND_ONLY &&
 	    unlikely(!cq_accepts(e->completion, qp->cqn_rcv, packets)))
 		together = 1;
 	while (n < packets && likely(qp_receives(qp_state(qp)) && execute_one(e, qp, a, &cqe[n]))) {
-		solicited |= a->headers.se;
-		n++;
-		if (n - completed == together) {
-			complete(e, c, qp, a, &cqe[completed], together, solicited);
+		if (++n - completed == together) {
+			complete(e, c, qp, a, &cqe[completed], together);
 			completed = n;
 		}
-		if (n < packets)
+		if (n != packets)
 			train_advance(a, 1);
 	}
 	if (unlikely(!n))
 		return EE_PLAIN_NOT;
 	if (unlikely(n > completed))
-		complete(e, c, qp, a, &cqe[completed], n - completed, solicited);
+		complete(e, c, qp, a, &cqe[completed], n - completed);
 	executed(ee, c, qp, a->payload_bytes, n);
 	if (unlikely(n < packets))
 		return EE_PLAIN_PART;
@@ -258,7 +254,7 @@ enum ee_plain ee_execute_plain(struct engine *e, struct execution_engine *ee, st
 
 	if (likely(a->packets <= 1)) {
 		if (qp && is_plain(qp, a) && execute_one(e, qp, a, &cqe)) {
-			complete(e, c, qp, a, &cqe, 1, a->headers.se);
+			complete(e, c, qp, a, &cqe, 1);
 			executed(ee, c, qp, a->payload_bytes, 1);
 			answer(ee, qp, m);
 			return EE_PLAIN;

@@ -107,7 +107,7 @@ static inline void rwm_release_entry(struct qp *qp)
 	qp->rwm.entry_bytes = 0;
 }
 
-/* CMD_RELEASE_WQE: the open descriptor is done with (its completion was written). */
+/* CMD_RELEASE_WQE: the open descriptor is done with (its completion is known). */
 static inline void rwm_release_wqe(struct qp *qp)
 {
 	qp->rwm.open = 0;

@@ -125,10 +125,14 @@ TEST(cq_post__hostile_consumer_index)
 
 TEST(cq_post__unknown_queue)
 {
-	struct cqe entry = {0};
+	const uint32_t unknown[] = {CQN + 64, 1};
+	struct cqe entry[2] = {0};
 
-	assert_false(cq_post(&completion, &counters, CQN + 64, &entry, false));
-	assert_false(cq_post(&completion, &counters, 1, &entry, false));
+	for (int i = 0; i < 2; i++) {
+		assert_false(cq_post(&completion, &counters, unknown[i], entry, false));
+		assert_false(cq_accepts(&completion, unknown[i], 2));
+		assert_false(cq_post_burst(&completion, &counters, unknown[i], entry, 2, false));
+	}
 	assert_int_equal(counter_read(&counters, COUNTER_cqes), 0);
 }
 

@@ -6,11 +6,12 @@
 #include <rte_lcore.h>
 #include "completion_fixture.h"
 
-enum { PRODUCERS = 3, EACH = 20000, IDLE_MAX = 20000000 };
+enum { PRODUCERS = 3, EACH = 20000, TOGETHER = 4, IDLE_MAX = 20000000 };
 
 static struct counters own[PRODUCERS];
-static uint32_t done;	/* atomic: the client has taken all */
-static uint32_t posted; /* atomic: completions, at most one of each producer ahead of its post */
+static uint32_t done; /* atomic: the client has taken all */
+static uint32_t
+	posted; /* atomic: completions, at most TOGETHER of each producer ahead of its post */
 static struct counters holders;
 
 static void *producer(void *arg)
@@ -19,22 +20,28 @@ static void *producer(void *arg)
 
 	if (me > 0)
 		RTE_PER_LCORE(_lcore_id) = me; /* the others have no lists of their own */
-	for (uint32_t i = 0; i < EACH; i++) {
-		uint32_t number = me << 24 | i;
-		struct cqe entry = {.my_qpn = number,
-				    .remote_qpn = ~number,
-				    .byte_count = number * 3,
-				    .opcode = 0x0a};
+	for (uint32_t i = 0, n; i < EACH; i += n) {
+		struct cqe entry[TOGETHER];
+
+		n = RTE_MIN(1 + i / 5 % TOGETHER, EACH - i);
+		for (uint32_t k = 0; k < n; k++) {
+			uint32_t number = me << 24 | (i + k);
+
+			entry[k] = (struct cqe){.my_qpn = number,
+						.remote_qpn = ~number,
+						.byte_count = number * 3,
+						.opcode = 0x0a};
+		}
 
 		/* As a client keeps its queues from overrunning: by how much it posts */
 		while (__atomic_load_n(&posted, __ATOMIC_RELAXED) -
 			       __atomic_load_n(&record.consumer_index, __ATOMIC_ACQUIRE) >=
-		       ENTRIES - PRODUCERS) {
+		       ENTRIES - PRODUCERS * TOGETHER) {
 			completion_round(&completion, &own[me]);
 			sched_yield();
 		}
-		__atomic_add_fetch(&posted, 1, __ATOMIC_RELAXED);
-		if (!cq_post(&completion, &own[me], CQN, &entry, false))
+		__atomic_add_fetch(&posted, n, __ATOMIC_RELAXED);
+		if (!cq_post_burst(&completion, &own[me], CQN, entry, n, false))
 			break;
 		if (i % 3 == 0)
 			completion_round(&completion, &own[me]);

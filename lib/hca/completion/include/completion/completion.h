@@ -184,10 +184,11 @@ enum completion_answer cq_fill(struct completion *c, struct counters *counters, 
  */
 bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, const struct cqe *entry,
 	     bool solicited);
-/* Would it take n more now? Only other lcores that complete into it can then be quicker. */
+/* Would it take n more now? Until the end of the poll only other lcores that complete into it can
+ * change that. */
 bool cq_accepts(const struct completion *c, uint32_t cqn, uint32_t n);
-/* The same of n completions, 1 to TRAIN_PACKETS_MAX, in order. False: one is lost, and those behind
- * it. */
+/* The same of n completions, at least one, of success, in order. The client sees all of them at once.
+ * False: one is lost, and those behind it. */
 bool cq_post_burst(struct completion *c, struct counters *counters, uint32_t cqn,
 		   const struct cqe *entry, uint32_t n, bool solicited);
 
