@@ -46,7 +46,7 @@ stress() {
 	timeout -k 5 $((seconds * 2 + 150)) "$(program tests/system/stress)" --seed "$seed" "$@"
 }
 
-# What one HCA has sent the other has received: the wire loses nothing.
+# What one HCA has sent the other has received: the wire loses nothing but what it says.
 counters_add_up() {
 	"$TOOL" --socket "$SOFTHCA_SOCKET" --json counters |
 		python3 "$(dirname "$0")/stress/sums.py" "$@"
