@@ -178,8 +178,8 @@ static enum rrc_state step_bad_req(struct rrc_work *w)
 	if (q->rrc.fatal) /* the rest of the request that failed: its error is reported */
 		q->rrc.fatal = 0;
 	else
-		requester_complete(w->e, q, STAGE_REQUESTER_RECV,
-				   first ? r->outcome : OUTCOME_FLUSH, r->wqe_offset, r->opcode, 0);
+		requester_complete(w->e, q, first ? r->outcome : OUTCOME_FLUSH, r->wqe_offset,
+				   r->opcode, 0);
 	request_free(w->e, m);
 	return bad_request_in_turn(q) ? RRC_BAD_REQ : RRC_IDLE;
 }

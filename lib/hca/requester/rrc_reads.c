@@ -277,7 +277,7 @@ static inline bool take_whole(struct rrc_work *w, uint8_t opcode, uint32_t next,
 static void end_run(struct rrc_work *w, unsigned taken, uint32_t bytes, uint32_t psn,
 		    struct send_completions *completions)
 {
-	completions_post(w->e, w->q, STAGE_REQUESTER_RECV, completions);
+	completions_post(w->e, w->q, completions);
 	sem_note(w->e, 3 * taken); /* FETCH_ENTRY, UPDATE_ENTRY, RELEASE_ENTRY */
 	count_n(w->c, COUNTER_read_bytes, bytes);
 	rrc_release_reads(w->e, w->q, taken, taken, psn_add(psn, 1));

@@ -68,14 +68,13 @@ void rrc_release(struct engine *e, struct qp *q, uint32_t upto)
 			break;
 		}
 		released_add(e, &done, sw->m);
-		if (sw->flags & ELEMENT_SIGNALED)
-			completions_add(e, q, STAGE_REQUESTER_RECV, &completions, sw->wqe_offset,
-					sw->opcode, sw->length);
+		completions_add(e, q, &completions, sw->flags, sw->wqe_offset, sw->opcode,
+				sw->length);
 		unacked = psn_add(sw_last_psn(sw), 1);
 		if (++n < left)
 			sw = &e->mq->sw[sw->next];
 	}
-	completions_post(e, q, STAGE_REQUESTER_RECV, &completions);
+	completions_post(e, q, &completions);
 	if (n)
 		sw_pop_run(e->mq, &q->mq.sw, n);
 	released_free(e, &done);
@@ -125,9 +124,7 @@ static __rte_noinline void release_behind(struct engine *e, struct qp *q)
 void rrc_complete_read(struct engine *e, struct qp *q, struct rd_element *rd,
 		       struct send_completions *completions)
 {
-	if (rd->flags & ELEMENT_SIGNALED)
-		completions_add(e, q, STAGE_REQUESTER_RECV, completions, rd->wqe_offset, rd->opcode,
-				rd->length);
+	completions_add(e, q, completions, rd->flags, rd->wqe_offset, rd->opcode, rd->length);
 	sem_pop(e, q, rd->entries);
 	rd_pop(e->mq, &q->mq.rd);
 }
@@ -154,7 +151,7 @@ void rrc_release_read(struct engine *e, struct qp *q, struct rd_element *rd)
 
 	completions_begin(&completion, q);
 	rrc_complete_read(e, q, rd, &completion);
-	completions_post(e, q, STAGE_REQUESTER_RECV, &completion);
+	completions_post(e, q, &completion);
 	sem_note(e, 1);
 	rrc_release_reads(e, q, 1, entries, unacked);
 }
@@ -173,7 +170,7 @@ static void complete_failed(struct engine *e, struct qp *q, enum wire_outcome fi
 
 	q->rrc.flushed = 1;
 	if (first != OUTCOME_FLUSH || (last && !reported))
-		requester_complete(e, q, STAGE_REQUESTER_RECV, first, offset, opcode, 0);
+		requester_complete(e, q, first, offset, opcode, 0);
 	if (first != OUTCOME_FLUSH || reported)
 		q->rrc.fatal = !last;
 }

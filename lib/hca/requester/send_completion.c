@@ -24,26 +24,23 @@ void requester_cqe(struct cqe *out, const struct qp *q, uint32_t qpn, enum wire_
 	}
 }
 
-static void post(struct engine *e, struct qp *q, enum stage_id stage, const struct cqe *cqe,
-		 uint32_t n)
+static void post(struct engine *e, struct qp *q, const struct cqe *cqe, uint32_t n)
 {
-	struct counters *c = stage_counters(e, stage);
+	struct counters *c = stage_counters(e, STAGE_REQUESTER_RECV);
 
 	if (unlikely(!cq_post_burst(e->completion, c, q->cqn_snd, cqe, n, false)))
 		qp_completion_lost(e, c, q);
 }
 
-void completions_post(struct engine *e, struct qp *q, enum stage_id stage,
-		      struct send_completions *s)
+void completions_post(struct engine *e, struct qp *q, struct send_completions *s)
 {
 	if (s->count && likely(s->qpn))
-		post(e, q, stage, s->cqe, s->count);
+		post(e, q, s->cqe, s->count);
 	s->count = 0;
 }
 
-void requester_complete(struct engine *e, struct qp *q, enum stage_id stage,
-			enum wire_outcome outcome, uint32_t wqe_offset, uint8_t user_opcode,
-			uint32_t length)
+void requester_complete(struct engine *e, struct qp *q, enum wire_outcome outcome,
+			uint32_t wqe_offset, uint8_t user_opcode, uint32_t length)
 {
 	uint32_t qpn = qp_number(q);
 	struct cqe cqe;
@@ -51,5 +48,5 @@ void requester_complete(struct engine *e, struct qp *q, enum stage_id stage,
 	if (unlikely(!qpn)) /* as in completions_post() */
 		return;
 	requester_cqe(&cqe, q, qpn, outcome, wqe_offset, user_opcode, length);
-	post(e, q, stage, &cqe, 1);
+	post(e, q, &cqe, 1);
 }

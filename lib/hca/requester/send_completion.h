@@ -4,6 +4,7 @@
 /* Completions of send descriptors. */
 #include "context/qp_context.h"
 #include "host-abi/cqe.h"
+#include "multi_queue.h"
 #include "pipeline/engine.h"
 #include "wire/error.h"
 
@@ -24,23 +25,23 @@ static inline void completions_begin(struct send_completions *s, const struct qp
 	s->count = 0;
 }
 
-/* Writes them. A CQ without room has overrun: qp_completion_lost(). Stage `stage`, the caller's. */
-void completions_post(struct engine *e, struct qp *q, enum stage_id stage,
-		      struct send_completions *s);
+/* Writes them. A CQ without room has overrun: qp_completion_lost(). Stage requester_recv. */
+void completions_post(struct engine *e, struct qp *q, struct send_completions *s);
 
-/* Adds that of a successful WQE. */
-static inline void completions_add(struct engine *e, struct qp *q, enum stage_id stage,
-				   struct send_completions *s, uint32_t wqe_offset,
-				   uint8_t user_opcode, uint32_t length)
+/* Adds that of a successful WQE, if it is to have one. `flags`: of its element in MultiQueue. */
+static inline void completions_add(struct engine *e, struct qp *q, struct send_completions *s,
+				   uint8_t flags, uint32_t wqe_offset, uint8_t user_opcode,
+				   uint32_t length)
 {
+	if (!(flags & ELEMENT_SIGNALED))
+		return;
 	if (unlikely(s->count == BURST))
-		completions_post(e, q, stage, s);
+		completions_post(e, q, s);
 	requester_cqe(&s->cqe[s->count++], q, s->qpn, OUTCOME_OK, wqe_offset, user_opcode, length);
 }
 
 /* Writes that of one WQE. */
-void requester_complete(struct engine *e, struct qp *q, enum stage_id stage,
-			enum wire_outcome outcome, uint32_t wqe_offset, uint8_t user_opcode,
-			uint32_t length);
+void requester_complete(struct engine *e, struct qp *q, enum wire_outcome outcome,
+			uint32_t wqe_offset, uint8_t user_opcode, uint32_t length);
 
 #endif

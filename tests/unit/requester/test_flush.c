@@ -53,7 +53,7 @@ TEST(requester_complete__without_a_number)
 	uint32_t qpn = q->qpn;
 
 	q->qpn = 0;
-	requester_complete(fx->e, q, STAGE_REQUESTER_RECV, OUTCOME_FLUSH, 0, USER_SEND, 0);
+	requester_complete(fx->e, q, OUTCOME_FLUSH, 0, USER_SEND, 0);
 	q->qpn = qpn;
 	fx_assert_no_cqe();
 }
