@@ -58,20 +58,20 @@ serve() {
 	wait_for 20 listens_or_ended "$server" || fail "$place: $* listens"
 }
 
+# Tries of a client that may come too soon.
 chances=1
 
-# client COMMAND...: to a server that continues; as often as $chances allows, if it is rejected. Checked.
-client() {
-	local tries status again=''
-	for ((tries = 1;; tries++)); do
-		as_client "$@" >"$SCRATCH/client.log" 2>&1 && ok "$place: $*$again" && return
-		status=$?
-		[ $tries -lt "$chances" ] && grep -q 'Event rejected' "$SCRATCH/client.log" || break
-		again=', tried again'
-	done
-	fail "$place: $* ($status)"
-	show_both
+once_client() {
+	local status=0
+	as_client "$@" >"$SCRATCH/client.log" 2>&1 || status=$?
+	echo "ended with $status" >>"$SCRATCH/client.log"
+	return $status
 }
+
+was_rejected() { [ "$tries" -lt "$chances" ] && grep -q 'Event rejected' "$SCRATCH/client.log"; }
+
+# client COMMAND...: to a server that continues; as often as $chances allows, if it is rejected. Checked.
+client() { attempts was_rejected once_client "$@"; }
 
 # once_both SERVER... -- CLIENT...: both end well.
 once_both() {
@@ -82,8 +82,7 @@ once_both() {
 	done
 	shift
 	serve "${words[@]}"
-	as_client "$@" >"$SCRATCH/client.log" 2>&1 || status=$?
-	echo "ended with $status" >>"$SCRATCH/client.log"
+	once_client "$@" || status=$?
 	ended_well $status "$SCRATCH/client.log" && wait_for 20 not_running "$server" &&
 		waited_well "$server" "$SCRATCH/server.log" && return
 	kill "$server" 2>/dev/null
@@ -91,17 +90,10 @@ once_both() {
 	return 1
 }
 
+has_chances() { [ "$tries" -lt "$chances" ] || { [ "$tries" -lt 3 ] && gave_up; }; }
+
 # both SERVER... -- CLIENT...: the same, as often as $chances allows; three times if they have given up. Checked.
-both() {
-	local tries again=''
-	for ((tries = 1;; tries++)); do
-		once_both "$@" && ok "$place: $*$again" && return
-		[ $tries -lt "$chances" ] || { [ $tries -lt 3 ] && gave_up; } || break
-		again=', tried again'
-	done
-	fail "$place: $*"
-	show_both
-}
+both() { attempts has_chances once_both "$@"; }
 
 # No identifier of a program is left at a daemon.
 nothing_left() {

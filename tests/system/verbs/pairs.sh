@@ -63,22 +63,32 @@ listens_or_gone() {
 # Of two daemons one had no core for so long that the other, or a program, has given up.
 gave_up() { [ "$place" = 'two daemons' ] && waited_in_vain; }
 
-# programs COMMAND ARGUMENTS...: the same. Checked. What may be lost may be lost: a daemon that has
-# no core for long takes no frames from the other, and the programs wait for a lost datagram for
-# ever, so they get another chance. So do pingpongs whose queue pairs give up after half a second;
+# attempts AGAIN COMMAND...: COMMAND until it ends well, as long as AGAIN allows another try after
+# $tries. Checked: as the COMMAND's arguments.
+attempts() {
+	local may_again=$1 command=$2 tries again=''
+	shift 2
+	for ((tries = 1;; tries++)); do
+		"$command" "$@" && ok "$place: $*$again" && return
+		"$may_again" || break
+		again=', tried again'
+	done
+	fail "$place: $*"
+	show_both
+}
+
+lost_or_gave_up() { [ "$tries" -lt 3 ] && { [ "$lossy" = yes ] || gave_up; }; }
+
+# programs COMMAND ARGUMENTS...: as once() has them. Checked. What may be lost may be lost: a daemon
+# that has no core for long takes no frames from the other, and the programs wait for a lost datagram
+# for ever, so they get another chance. So do pingpongs whose queue pairs give up after half a second;
 # perftest's have time.
 programs() {
-	local lossy=no patience=100 again=''
+	local lossy=no patience=100
 	if [[ "$*" =~ _u[cd]_|-c\ U[CD] ]]; then
 		[ "$place" != 'two daemons' ] || lossy=yes patience=20
 	elif [[ "$1" = ib_* ]]; then
 		set -- "$@" -u 18
 	fi
-	for _ in 1 2 3; do
-		once "$@" && ok "$place: $*$again" && return
-		[ $lossy = yes ] || gave_up || break
-		again=', tried again'
-	done
-	fail "$place: $*"
-	show_both
+	attempts lost_or_gave_up once "$@"
 }
