@@ -12,9 +12,9 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include "doorbell.h"
 #include "share-in-place/sharing.h"
 #include "context.h"
+#include "doorbell.h"
 #include "events.h"
 #include "qp.h"
 

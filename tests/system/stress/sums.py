@@ -26,7 +26,7 @@ def must(what, ok, *values):
 for one, other in (('left', 'right'), ('right', 'left')):
     sent, got = by_hca[one]['tx_packets'], by_hca[other]['rx_packets']
     full = by_port[one]['drop_tx_engine_full']
-    must(f'packets {one} sent, no room for, {other} received', sent - full == got, sent, full, got)
+    must(f'packets {one} sent, found no room, {other} received', sent - full == got, sent, full, got)
 total = {k: sum(c[k] for c in by_hca.values()) for k in by_hca['left']}
 must('the clients polled no completion that was not written',
      client['completed'] + client['messages received'] <= total['cqes'],

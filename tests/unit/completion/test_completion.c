@@ -2,6 +2,17 @@
 /* Completion queues: entries, overruns, held and resized, arming. */
 #include "completion_fixture.h"
 
+static void expect_taken(uint32_t first, uint32_t n)
+{
+	struct cqe c;
+
+	for (uint32_t i = 0; i < n; i++) {
+		assert_true(take_cqe(&c));
+		assert_int_equal(c.my_qpn, first + i);
+	}
+	assert_false(take_cqe(&c));
+}
+
 TEST(cq_post__entry)
 {
 	struct cqe in = {.my_qpn = 1,
@@ -49,10 +60,7 @@ TEST(cq_post__overrun)
 	assert_int_equal(ev.type, EQE_CQ_ERROR);
 	assert_int_equal(ev.number, CQN);
 	/* The client's entries are untouched, and the queue takes none any more */
-	for (uint32_t i = 0; i < ENTRIES; i++) {
-		assert_true(take_cqe(&c));
-		assert_int_equal(c.my_qpn, i);
-	}
+	expect_taken(0, ENTRIES);
 	assert_false(post(1, false));
 	assert_false(take_cqe(&c));
 	assert_int_equal(counter_read(&counters, COUNTER_cq_overruns), 2);
@@ -67,17 +75,6 @@ static bool post_burst(uint32_t first, uint32_t n, bool solicited)
 	for (uint32_t i = 0; i < n; i++)
 		entry[i].my_qpn = first + i;
 	return cq_post_burst(&completion, &counters, CQN, entry, n, solicited);
-}
-
-static void expect_taken(uint32_t first, uint32_t n)
-{
-	struct cqe c;
-
-	for (uint32_t i = 0; i < n; i++) {
-		assert_true(take_cqe(&c));
-		assert_int_equal(c.my_qpn, first + i);
-	}
-	assert_false(take_cqe(&c));
 }
 
 TEST(cq_post_burst__in_order)

@@ -10,8 +10,8 @@ enum { PRODUCERS = 3, EACH = 20000, TOGETHER = 4, IDLE_MAX = 20000000 };
 
 static struct counters own[PRODUCERS];
 static uint32_t done; /* atomic: the client has taken all */
-static uint32_t
-	posted; /* atomic: completions, at most TOGETHER of each producer ahead of its post */
+/* Atomic: completions, at most TOGETHER of each producer ahead of its post. */
+static uint32_t posted;
 static struct counters holders;
 
 static void *producer(void *arg)

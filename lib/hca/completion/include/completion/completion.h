@@ -184,13 +184,14 @@ enum completion_answer cq_fill(struct completion *c, struct counters *counters, 
  */
 bool cq_post(struct completion *c, struct counters *counters, uint32_t cqn, const struct cqe *entry,
 	     bool solicited);
-/* Would it take n more now? Until the end of the poll only other lcores that complete into it can
- * change that. */
-bool cq_accepts(const struct completion *c, uint32_t cqn, uint32_t n);
 /* The same of n completions, at least one, of success, in order. The client sees all of them at once.
  * False: one is lost, and those behind it. */
 bool cq_post_burst(struct completion *c, struct counters *counters, uint32_t cqn,
 		   const struct cqe *entry, uint32_t n, bool solicited);
+
+/* Would the CQ take n more now? Until the end of the poll only other lcores that complete into it can
+ * change that. */
+bool cq_accepts(const struct completion *c, uint32_t cqn, uint32_t n);
 
 /* All steps of an event. Data path or control thread. False if its queue is destroyed, does not
  * accept the type, or was full: then the event becomes pending, except EQE_COMPLETION, which the
